@@ -24,7 +24,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """A sub-command for each module in core/commands; each has NAME, HELP, add_arguments, run, text."""
+    """A sub-command a module of core/commands: NAME, HELP, add_arguments, run, text."""
     parser = _Parser(
         prog="python -m core", description="Everything the pages compute, for scripts."
     )
@@ -54,8 +54,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"python -m core {args.command}: {where}: {error.strerror or error}.", file=sys.stderr
         )
         return 2
-    except BrokenPipeError:
-        return 0
     print(json.dumps(result, allow_nan=False) if args.json else args.module.text(result))
     return 0
 

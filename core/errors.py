@@ -5,11 +5,11 @@
     │   ├── UnknownFormatError   a file that is none of the formats we read
     │   ├── FileContentError     a known format with content that cannot be used
     │   ├── ColumnMappingError   the columns for tokens or arrival are missing or do not exist
-    │   ├── CaptureSizesError    an empty list of capture sizes, or one that holds no positive integer
+    │   ├── CaptureSizesError    no capture size, or one that is no positive integer
     │   ├── HistogramError       an empty histogram, or sizes and counts that do not match
     │   ├── ModelConfigError     a model config.json without what the calculation needs
     │   └── SettingError         a number or option outside its range
-    ├── RecordError              a JSON record (profile, spec, session) that does not follow its schema
+    ├── RecordError              a JSON record (profile, spec) that does not follow its schema
     ├── CostUnitError            quantities in different units were mixed
     └── JobError                 the job queue refused or lost a request
         └── NoWorkerError        nothing listens that could run the job

@@ -357,7 +357,8 @@ class Profile:
         """One line for captions: card, model, context, samples, date."""
         samples = max((row.samples for row in self.rows), default=0)
         return (
-            f"{self.device.name}, {self.spec.model.name}, context {self.spec.context_tokens} tokens, "
+            f"{self.device.name}, {self.spec.model.name}, "
+            f"context {self.spec.context_tokens} tokens, "
             f"{samples} samples a row, {self.measured_at[:10]}"
         )
 
