@@ -1,0 +1,1 @@
+"""What is kept between runs: measuring jobs and the workers that answer them."""
