@@ -1,0 +1,62 @@
+"""The choices that the address bar carries, so that a link shows the same view.
+
+Only settings travel in a link, never data: the receiver opens the example or uploads the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from app import state
+
+
+def _int_list(text: str) -> str:
+    return text.replace("-", ", ")
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split("~") if name]
+
+
+# query parameter -> (widget key, from text, to text)
+_PARAMETERS: Mapping[str, tuple[str, Callable[[str], Any], Callable[[Any], str]]] = {
+    "sets": ("sets", _names, "~".join),
+    "k": ("best_k", int, str),
+    "own": ("own_sizes", _int_list, lambda text: "-".join(text.replace(",", " ").split())),
+    "seqs": ("max_num_seqs", int, str),
+    "batch": ("max_num_batched_tokens", int, str),
+    "kv": ("kv_tokens", int, str),
+    "load": ("load_factor", float, str),
+    "example": ("example", str, str),
+}
+
+
+def read_address() -> None:
+    """Take the choices of a link over, once a browser session; what is malformed is said."""
+    session_values = state.session().values
+    if session_values.get("address_read"):
+        return
+    session_values["address_read"] = True
+    values, bad = {}, []
+    for parameter, (key, parse, _) in _PARAMETERS.items():
+        if parameter in st.query_params:
+            try:
+                values[key] = parse(st.query_params[parameter])
+            except ValueError:
+                bad.append(f"{parameter}={st.query_params[parameter]}")
+    state.set_values(values)
+    if bad:
+        st.warning(f"The link holds {', '.join(bad)}, which cannot be read; the default is used.")
+
+
+def write_address() -> None:
+    """Show the present choices in the address bar."""
+    values = state.session().values
+    for parameter, (key, _, text) in _PARAMETERS.items():
+        if values.get(key) not in (None, "", []):
+            st.query_params[parameter] = text(values[key])
+        elif parameter in st.query_params:
+            del st.query_params[parameter]

@@ -1,0 +1,68 @@
+"""Break-even: when capturing a bucket has paid for itself, or that it never does."""
+
+import streamlit as st
+
+from app import compute, inputs, state, theme, traffic
+from app.charts.break_even import cumulative_figure, gain_figure
+from app.views import chart, table, traffic_caption
+from core.errors import ProjectError
+
+WHOLE = "the whole set"
+
+st.title("Break-even", anchor=False)
+st.caption(
+    "Capturing a graph costs time at start-up; each replay then saves (eager step minus graph "
+    "step). Break-even is where the two are equal. A bucket that saves nothing never pays back."
+)
+found = traffic.current_traffic()
+assert found is not None
+traffic_caption(found)
+workload = state.session().workload
+sets = inputs.chosen_sets(found.histogram, workload.reading.captured if workload else None)
+if not sets:
+    st.info("Choose bucket sets on the Buckets page first.")
+    st.stop()
+names = [s.name for s in sets]
+if state.value("even_set", names[0]) not in names:
+    state.set_values({"even_set": names[0]})
+st.selectbox("Bucket set", names, key=state.remember("even_set", names[0]))
+picked = next(s for s in sets if s.name == state.keep("even_set"))
+
+try:
+    view = inputs.chosen_cost()
+    result = compute.bucket_break_even(found.histogram, picked.sizes, view.cost)
+except ProjectError as error:
+    st.error(str(error))
+    st.stop()
+
+columns = st.columns(4)
+whole = result.whole
+columns[0].metric("capture, whole set", theme.us_text(whole.capture_us))
+columns[1].metric("net gain, mean step", theme.us_text(whole.net_us))
+columns[2].metric(
+    "saves from step", "never" if whole.saves_from is None else f"{whole.saves_from:,}"
+)
+columns[3].metric(
+    "of this traffic",
+    theme.seconds_text(whole.pays_back_s) if whole.saves_from is not None else "–",
+    help="Time this traffic needs to run that many steps; needs the duration of the traffic.",
+)
+st.caption(
+    f"All times {view.cost.origin.value}: {view.cost.source}. Steps: {found.histogram.origin.value}."
+)
+
+used = [row for row in result.rows if row.hits]
+choices = [WHOLE, *(f"bucket {row.size}" for row in used)]
+if st.session_state.get("even_bucket") not in choices:
+    st.session_state["even_bucket"] = WHOLE
+st.selectbox("Show the curves of", choices, key="even_bucket")
+label = st.session_state["even_bucket"]
+item = whole if label == WHOLE else next(r for r in used if f"bucket {r.size}" == label)
+chart(
+    cumulative_figure(compute.curves(item), f"Time spent, eager against captured: {label}"),
+    "cumulative",
+)
+chart(gain_figure(result.rows, state.colour_of(picked.name), found.histogram.unit.value), "gain")
+
+st.subheader("Verdict for each bucket", anchor=False)
+table(compute.verdict_rows(result), "verdicts")

@@ -1,0 +1,55 @@
+"""Buckets: which sizes to capture, and what each choice pads."""
+
+import streamlit as st
+
+from app import compute, inputs, state, theme, traffic
+from app.charts.padding import SetView, frontier_figure, hits_figure, padding_figure
+from app.views import chart, table, traffic_caption
+from core.errors import ProjectError
+
+PADDING, HITS = "Padding by step size", "Steps a bucket serves"
+
+st.title("Buckets", anchor=False)
+st.caption(
+    "An engine captures one CUDA graph per bucket and pads each step up to the next bucket. "
+    "Steps above the largest run eager, without a graph."
+)
+found = traffic.current_traffic()
+assert found is not None
+traffic_caption(found)
+workload = state.session().workload
+sets = inputs.set_inputs(found.histogram, workload.reading.captured if workload else None)
+if not sets:
+    st.info("Choose at least one bucket set to see what it pads.")
+    st.stop()
+
+try:
+    view = inputs.chosen_cost()
+except ProjectError as error:
+    st.error(str(error))
+    st.stop()
+views = [
+    SetView(s, compute.padding(found.histogram, s.sizes), state.colour_of(s.name)) for s in sets
+]
+table(compute.comparison_rows(found.histogram, views, view), "comparison")
+st.caption(
+    "waste = padded slots / slots replayed; overhead = padded / useful; coverage = steps that run "
+    f"a graph. Mean step time is {view.cost.origin.value} ({view.cost.source}); graph memory is "
+    f"{view.memory.origin.value}. A padded slot is not lost time: on a memory-bound step it costs "
+    "almost nothing, so read the step time beside it."
+)
+
+st.segmented_control("Show", [PADDING, HITS], key=state.remember("bucket_view", PADDING))
+chosen = state.keep("bucket_view") or PADDING
+if chosen == PADDING:
+    chart(padding_figure(views, found.histogram), "padding")
+else:
+    chart(hits_figure(views, found.histogram.unit.value), "hits")
+chart(frontier_figure(compute.best_frontier(found.histogram), views), "frontier")
+
+st.subheader("Capture sizes", anchor=False)
+name = st.selectbox("Set to copy", [s.name for s in sets], key="copy_set")
+picked = next(s for s in sets if s.name == name)
+st.code(", ".join(map(str, picked.sizes)), language=None, wrap_lines=True)
+if picked.note:
+    st.caption(picked.note)

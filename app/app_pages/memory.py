@@ -1,0 +1,33 @@
+"""Memory: what graphs take from the KV cache."""
+
+import streamlit as st
+
+from app import compute, inputs, state, traffic
+from app.charts.memory import capacity_figure
+from app.memory_inputs import memory_inputs
+from app.views import chart, table
+from core.errors import ProjectError
+
+st.title("Memory", anchor=False)
+st.caption(
+    "Graphs and the KV cache share the card. Every graph takes memory that could hold KV tokens, "
+    "so more graphs mean less padding but fewer concurrent requests."
+)
+found = traffic.current_traffic()
+assert found is not None
+workload = state.session().workload
+sets = inputs.chosen_sets(found.histogram, workload.reading.captured if workload else None)
+try:
+    choice = memory_inputs(workload)
+    view = inputs.chosen_cost()
+    curves, marks = compute.capacity(found.histogram, sets, choice, view, state.colour_of)
+except ProjectError as error:
+    st.error(str(error))
+    st.stop()
+chart(capacity_figure(curves, marks, choice.tokens_per_request), "capacity")
+st.caption(
+    f"Graph memory {view.memory.origin.value}: {view.memory.source}. KV bytes a token: "
+    f"{choice.kv_origin}. Curves add the best possible sets of 1, 2, 3 … graphs; points are your "
+    "sets with the chosen pool."
+)
+table(compute.capacity_rows(sets, choice, view), "capacity_table")

@@ -1,0 +1,58 @@
+"""Workload: what came in, what was left out, and the step sizes that follow from it."""
+
+import streamlit as st
+
+from app import inputs, state, traffic
+from app.charts.lengths import steps_figure
+from app.upload import show_reading, upload_inputs
+from app.views import chart
+
+st.title("Workload", anchor=False)
+st.caption(
+    "Upload traffic as you have it: a request trace, a histogram of lengths or batch sizes, or an "
+    "engine's log. Files stay on this machine; prompts and answers are never kept."
+)
+upload_inputs()
+workload = state.session().workload
+if workload is None:
+    st.info(
+        "Nothing uploaded yet. The example is a synthetic chat-like trace made by a seeded "
+        "generator, enough to see every page at work."
+    )
+    st.stop()
+
+show_reading(workload)
+
+st.header("Step sizes", anchor=False)
+kinds = traffic.bucketed_kinds(workload)
+if len(kinds) > 1:
+    if state.value("bucketed", kinds[0]) not in kinds:
+        state.set_values({"bucketed": kinds[0]})
+    st.radio(
+        "What do the graphs bucket?", kinds, key=state.remember("bucketed", kinds[0]), horizontal=True
+    )
+    state.keep("bucketed")
+if workload.reading.trace is not None and state.value("bucketed", kinds[0]) != traffic.PROMPT:
+    if workload.reading.trace.arrival_s is None:
+        st.number_input(
+            "Request rate [requests/s]",
+            0.0,
+            100_000.0,
+            key=state.remember("rate_rps", 0.0),
+            help="The file has no arrival times; requests will arrive at random at this rate.",
+        )
+        state.keep("rate_rps")
+    inputs.serving_inputs()
+
+found = traffic.current_traffic(stop=False)
+if found is None:
+    st.info("Type a request rate above to estimate step sizes: the file has lengths only.")
+    st.stop()
+if len(found.histogram.sizes) == 0:
+    st.info("No step of this kind occurs with these limits.")
+    st.stop()
+chart(steps_figure(found.histogram), "steps")
+st.caption(f"{found.histogram.total_steps:,} steps, {found.note}.")
+if found.simulation is not None:
+    for sentence in found.simulation.notes:
+        st.caption(sentence)

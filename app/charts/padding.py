@@ -1,0 +1,169 @@
+"""Charts of what a bucket set does to the steps: padding, hits, and the best possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from app import theme
+from core.buckets import Frontier
+from core.padding import PaddingReport
+from core.records import BucketSet, StepHistogram
+
+ROW_HEIGHT = 150
+
+
+@dataclass(frozen=True)
+class SetView:
+    """One bucket set as it is drawn."""
+
+    bucket_set: BucketSet
+    report: PaddingReport
+    colour: str
+
+
+def _rows(views: Sequence[SetView], title: str, x_title: str, y_title: str) -> go.Figure:
+    """One row a set over a common horizontal axis."""
+    figure = make_subplots(
+        rows=len(views),
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=min(0.09, 0.5 / len(views)),
+        subplot_titles=[view.bucket_set.name for view in views],
+    )
+    theme.styled(figure, title=title, height=130 + ROW_HEIGHT * len(views))
+    # Above the row titles, which stand at the top of the first row.
+    figure.update_layout(legend={"y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"})
+    figure.update_layout(margin={"t": 84})
+    figure.update_annotations(x=0, xanchor="left", font={"size": theme.FONT_SIZE})
+    figure.update_xaxes(title=x_title, row=len(views), col=1)
+    figure.update_yaxes(title=y_title, rangemode="tozero", nticks=4)
+    return figure
+
+
+def padding_figure(views: Sequence[SetView], histogram: StepHistogram) -> go.Figure:
+    """Useful and padded slots of the steps of each size, one row a set.
+
+    A slot is one place in a replayed batch; a step of 5 in bucket 8 has 5 useful and 3 padded.
+    """
+    unit = histogram.unit.value
+    figure = _rows(
+        views, "Slots the steps of each size replay", f"size of the step [{unit}]", "slots"
+    )
+    useful = histogram.sizes * histogram.steps
+    for row, view in enumerate(views, start=1):
+        padded = view.report.padded_by_size
+        eager = view.report.bucket_by_size < 0
+        parts = (
+            ("useful", np.where(eager, 0, useful), theme.USEFUL),
+            ("padded", padded, view.colour),
+            ("eager: no graph large enough", np.where(eager, useful, 0), theme.EAGER),
+        )
+        for label, slots, colour in parts:
+            figure.add_trace(
+                go.Bar(
+                    x=histogram.sizes,
+                    y=slots,
+                    name=label,
+                    legendgroup=label,
+                    showlegend=False,
+                    marker={"color": colour, "line": {"width": 0}},
+                    customdata=view.report.bucket_by_size,
+                    hovertemplate=(
+                        f"size %{{x}}, bucket %{{customdata}}: %{{y:,}} {label}<extra></extra>"
+                    ),
+                ),
+                row=row,
+                col=1,
+            )
+        summary = (
+            f"{view.bucket_set.name}: {len(view.bucket_set)} graphs, "
+            f"waste {theme.share_text(view.report.waste)}"
+        )
+        figure.layout.annotations[row - 1].text = summary  # pyright: ignore
+    figure.update_layout(barmode="stack")
+    _padding_legend(figure, any((view.report.bucket_by_size < 0).any() for view in views))
+    return figure
+
+
+def _padding_legend(figure: go.Figure, any_eager: bool) -> None:
+    """Padding has each set's own colour in its row, so its legend entry is neutral."""
+    entries = [("useful slots", theme.USEFUL), ("padded slots: the row's colour", theme.NEUTRAL)]
+    if any_eager:
+        entries.append(("eager: no graph large enough", theme.EAGER))
+    for label, colour in entries:
+        figure.add_trace(
+            go.Bar(x=[None], y=[None], name=label, marker={"color": colour}, showlegend=True),
+            row=1,
+            col=1,
+        )
+
+
+def hits_figure(views: Sequence[SetView], unit: str) -> go.Figure:
+    """Steps that each bucket serves; a bucket without a bar is captured for nothing."""
+    figure = _rows(views, "Steps each bucket serves", f"bucket [{unit}]", "steps")
+    for row, view in enumerate(views, start=1):
+        sizes = np.array(view.bucket_set.sizes)
+        unused = view.report.hits == 0
+        figure.add_trace(
+            go.Bar(
+                x=sizes,
+                y=view.report.hits,
+                marker={"color": view.colour, "line": {"width": 0}},
+                hovertemplate="bucket %{x}: %{y:,} steps<extra></extra>",
+                showlegend=False,
+                name=view.bucket_set.name,
+            ),
+            row=row,
+            col=1,
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=sizes[unused],
+                y=np.zeros(int(unused.sum())),
+                mode="markers",
+                marker={"symbol": "x", "color": theme.BAD, "size": 6},
+                name="never used",
+                legendgroup="unused",
+                showlegend=row == 1,
+                hovertemplate="bucket %{x}: never used<extra></extra>",
+            ),
+            row=row,
+            col=1,
+        )
+    return figure
+
+
+def frontier_figure(frontier: Frontier, views: Sequence[SetView]) -> go.Figure:
+    """The least waste that K graphs can have, and where each set stands against it."""
+    figure = go.Figure(
+        go.Scatter(
+            x=[point.k for point in frontier.points],
+            y=[100 * point.waste for point in frontier.points],
+            mode="lines+markers",
+            line={"color": theme.NEUTRAL, "shape": "linear"},
+            marker={"size": 4},
+            name="best possible (exact)",
+            customdata=[theme.sizes_text(point.sizes, 14) for point in frontier.points],
+            hovertemplate="%{x} graphs: %{y:.2f} %<br>%{customdata}<extra>best possible</extra>",
+        )
+    )
+    for view in views:
+        figure.add_trace(
+            go.Scatter(
+                x=[len(view.bucket_set)],
+                y=[100 * view.report.waste],
+                mode="markers",
+                marker={"size": 12, "color": view.colour},
+                name=view.bucket_set.name,
+                hovertemplate="%{x} graphs: %{y:.2f} % waste<extra>%{fullData.name}</extra>",
+            )
+        )
+    theme.styled(figure, title="Padding against the number of graphs", height=380)
+    figure.update_xaxes(title="captured graphs", rangemode="tozero")
+    figure.update_yaxes(title="padded share of the slots [%]", rangemode="tozero")
+    return figure

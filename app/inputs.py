@@ -1,0 +1,229 @@
+"""Widgets to frozen choices: engine limits, step cost, and the bucket sets to compare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app import compute, state
+from core.engines import ENGINES
+from core.errors import CaptureSizesError, ProjectError
+from core.records import BucketSet, Profile, SizeUnit, StepHistogram, normalised_sizes
+
+ASSUMED_COST = "Assumed: memory-bound 8B decode step"
+POWERS = "Powers of two"
+BEST = "Best possible"
+OWN = "My list"
+FROM_LOG = "Your engine (from the log)"
+DEFAULT_SETS = ("vllm", POWERS, BEST)
+
+GRADE_WORDS = {
+    "A": "Step sizes: the bucket fit is computed from them directly, nothing is simulated.",
+    "B": "Requests with arrivals: step sizes come from simulating the engine on them.",
+    "C": "Lengths without arrivals: step sizes need a request rate, which you type in.",
+    "D": "Sums or coarse buckets: only bounds can be told, no exact distribution.",
+}
+
+
+@dataclass(frozen=True)
+class ServingLimits:
+    """What bounds a step in the engine, and how the trace is replayed."""
+
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    kv_tokens: int
+    load_factor: float
+
+
+def serving_limits() -> ServingLimits:
+    """The limits last chosen, on whichever page."""
+    return ServingLimits(
+        state.value("max_num_seqs", 256),
+        state.value("max_num_batched_tokens", 8192),
+        state.value("kv_tokens", 500_000),
+        state.value("load_factor", 1.0),
+    )
+
+
+def serving_inputs() -> ServingLimits:
+    """Widgets for the limits, four in a row."""
+    columns = st.columns(4)
+    with columns[0]:
+        st.number_input(
+            "max_num_seqs",
+            1,
+            4096,
+            key=state.remember("max_num_seqs", 256),
+            help="Most requests that decode together in one step (vLLM's --max-num-seqs).",
+        )
+        state.keep("max_num_seqs")
+    with columns[1]:
+        st.number_input(
+            "max_num_batched_tokens",
+            16,
+            1_000_000,
+            step=1024,
+            key=state.remember("max_num_batched_tokens", 8192),
+            help="Most tokens one step may hold; longer prompts are prefilled in chunks.",
+        )
+        state.keep("max_num_batched_tokens")
+    with columns[2]:
+        st.number_input(
+            "KV cache [tokens]",
+            1024,
+            100_000_000,
+            step=10_000,
+            key=state.remember("kv_tokens", 500_000),
+            help="Tokens the KV cache holds; the engine logs it at start-up as 'KV cache size'.",
+        )
+        state.keep("kv_tokens")
+    with columns[3]:
+        st.number_input(
+            "load factor",
+            0.05,
+            100.0,
+            step=0.5,
+            key=state.remember("load_factor", 1.0),
+            help="2 replays the trace twice as fast; one engine of a fleet of 4 sees 0.25.",
+        )
+        state.keep("load_factor")
+    return serving_limits()
+
+
+def known_profiles() -> dict[str, Profile]:
+    """Profiles with replay times: those that ship, then those measured in this session."""
+    found = {f"Shipped: {name}": p for name, p in compute.profiles_that_ship().items()}
+    found |= state.session().profiles
+    return {name: p for name, p in found.items() if any(r.replay_us for r in p.rows)}
+
+
+def cost_inputs() -> compute.CostView:
+    """The step cost in use, chosen among the assumption and every known profile."""
+    profiles = known_profiles()
+    options = [ASSUMED_COST, *profiles]
+    if state.value("cost_name", ASSUMED_COST) not in options:
+        state.set_values({"cost_name": ASSUMED_COST})
+    st.selectbox(
+        "Step cost",
+        options,
+        key=state.remember("cost_name", ASSUMED_COST),
+        help="Times of eager and replayed steps. Measure your own card on the Measure page.",
+    )
+    return chosen_cost(state.keep("cost_name"))
+
+
+def chosen_cost(name: str | None = None) -> compute.CostView:
+    """The step cost last chosen."""
+    name = name or state.value("cost_name", ASSUMED_COST)
+    return compute.cost_view(name, known_profiles().get(name))
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """'1, 2 4;8' or '[1,2,4,8]' or '8..64/8' pieces -> ascending sizes.
+
+    Raises CaptureSizesError naming the piece that is no size.
+    """
+    sizes: list[int] = []
+    for piece in re.split(r"[\s,;]+", text.strip().strip("[]")):
+        if not piece:
+            continue
+        match = re.fullmatch(r"(\d{1,9})(?:\.\.(\d{1,9})(?:/(\d{1,9}))?)?", piece)
+        if match is None or match[3] == "0":
+            raise CaptureSizesError(
+                f"'{piece}' is not a capture size; write whole numbers such as 1, 2, 4, 8, "
+                "or a range such as 8..64/8."
+            )
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        sizes.extend(range(first, min(last, first + 100_000 * step) + 1, step))
+    return normalised_sizes(sizes)
+
+
+def _set_label(name: str) -> str:
+    if name in ENGINES:
+        return f"{ENGINES[name].label} default"
+    return f"{BEST}, K graphs" if name == BEST else name
+
+
+def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[BucketSet]:
+    """Widgets that choose the sets to compare; invalid ones are named and left out."""
+    options = [*(n for n in ENGINES if ENGINES[n].has_default), POWERS, BEST, OWN]
+    if captured is not None:
+        options.insert(0, FROM_LOG)
+    default = [name for name in DEFAULT_SETS if name in options]
+    stored = [n for n in state.value("sets", default) if n in options]
+    state.session().values["sets"] = stored or default
+    if any(name not in options for name in st.session_state.get("sets", [])):
+        st.session_state["sets"] = stored or default
+    columns = st.columns([4, 1, 2], vertical_alignment="bottom")
+    with columns[0]:
+        st.multiselect(
+            "Bucket sets to compare",
+            options,
+            format_func=_set_label,
+            key=state.remember("sets", stored or default),
+        )
+        names = state.keep("sets")
+    with columns[1]:
+        st.number_input(
+            "K: graphs of the best set",
+            1,
+            compute.MAX_GRAPHS,
+            key=state.remember("best_k", 16),
+            help="How many graphs the best possible set may capture.",
+        )
+        state.keep("best_k")
+    with columns[2]:
+        st.text_input(
+            "My list",
+            key=state.remember("own_sizes", "1, 2, 4, 8, 16, 32, 64, 128, 256"),
+            help="Capture sizes, e.g. 1, 2, 4, 8..64/8. Choose 'My list' on the left to see it.",
+        )
+        state.keep("own_sizes")
+    return chosen_sets(histogram, captured, names)
+
+
+def chosen_sets(
+    histogram: StepHistogram, captured: BucketSet | None, names: Sequence[str] | None = None
+) -> list[BucketSet]:
+    """The sets last chosen, for the traffic at hand; what cannot be made is said."""
+    names = names if names is not None else state.value("sets", list(DEFAULT_SETS))
+    sets = []
+    for name in names:
+        try:
+            sets.append(_make_set(name, histogram, captured))
+        except ProjectError as error:
+            st.warning(f"{_set_label(name)}: {error}")
+    return sets
+
+
+def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -> BucketSet:
+    if name == FROM_LOG and captured is not None:
+        return BucketSet(FROM_LOG, captured.sizes, histogram.unit)
+    if name == POWERS:
+        top = int(histogram.sizes[-1])
+        return BucketSet(POWERS, tuple(2**i for i in range((top - 1).bit_length() + 1)))
+    if name == BEST:
+        k = state.value("best_k", 16)
+        return BucketSet(f"{BEST}, K={k}", compute.best_set(histogram, k).sizes)
+    if name == OWN:
+        return BucketSet(OWN, parse_sizes(state.value("own_sizes", "1, 2, 4, 8")))
+    engine = ENGINES[name]
+    limits = serving_limits()
+    settings = {
+        key: getattr(limits, key)
+        for key in ("max_num_seqs", "max_num_batched_tokens")
+        if key in {setting.name for setting in engine.settings}
+    }
+    found = compute.engine_default(name, None, settings)
+    return BucketSet(f"{engine.label} default", found.sizes, found.unit, " ".join(found.notes))
+
+
+def unit_words(unit: SizeUnit) -> str:
+    return {
+        SizeUnit.REQUESTS: "decode batch (requests a step)",
+        SizeUnit.TOKENS: "tokens a step",
+        SizeUnit.LENGTH: "sequence length (tokens)",
+    }[unit]

@@ -1,0 +1,30 @@
+"""What every page is about: the traffic and the step cost in use."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import inputs, state
+from core.errors import ProjectError
+
+
+def show_sidebar() -> None:
+    with st.sidebar:
+        st.subheader("Bucketwise", anchor=False)
+        st.caption("Choose CUDA-graph buckets from your own traffic.")
+        workload = state.session().workload
+        if workload is None:
+            st.markdown("**Traffic**: none yet")
+        else:
+            st.markdown(f"**Traffic**: {workload.name}")
+            st.caption(f"Grade {workload.reading.grade.value}. {_grade_words(workload)}")
+        try:
+            view = inputs.cost_inputs()
+        except ProjectError as error:
+            st.error(str(error))
+        else:
+            st.caption(f"{view.cost.origin.value.capitalize()}: {view.cost.source}")
+
+
+def _grade_words(workload: state.Workload) -> str:
+    return inputs.GRADE_WORDS[workload.reading.grade.value]

@@ -1,0 +1,86 @@
+"""What one browser session holds; the only file that knows the keys of st.session_state.
+
+Streamlit forgets a widget's value when its page is left, so choices live in one Session object
+and widgets are filled from it (`remember`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from app.theme import SET_COLOURS
+from core.readers.reading import Reading
+from core.records import Profile
+
+_KEY = "bucketwise"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The traffic under study. `digest` names its content for the caches."""
+
+    name: str
+    digest: str
+    reading: Reading
+    is_example: bool = False
+
+
+@dataclass
+class Session:
+    """Everything the pages of one browser session share."""
+
+    workload: Workload | None = None
+    profile_name: str | None = None
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    custom_sets: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    colours: dict[str, str] = field(default_factory=dict)
+    job_id: str | None = None
+
+
+def session() -> Session:
+    """This browser session's state, made on first use."""
+    if _KEY not in st.session_state:
+        st.session_state[_KEY] = Session()
+    return st.session_state[_KEY]
+
+
+def remember(key: str, default: Any) -> str:
+    """Fill widget `key` from the session before the widget is drawn; returns the key.
+
+    Follow the widget with `keep(key)`.
+    """
+    if key not in st.session_state:
+        st.session_state[key] = session().values.get(key, default)
+    return key
+
+
+def keep(key: str) -> Any:
+    """Store what the widget `key` holds, beyond its page; returns it."""
+    value = st.session_state[key]
+    session().values[key] = value
+    return value
+
+
+def value(key: str, default: Any) -> Any:
+    """What widget `key` was last set to, on whichever page it is."""
+    return session().values.get(key, default)
+
+
+def set_values(values: Mapping[str, Any]) -> None:
+    """Set widgets from outside (the address bar); before any of them is drawn."""
+    session().values.update(values)
+    for key, item in values.items():
+        st.session_state[key] = item
+
+
+def colour_of(set_name: str) -> str:
+    """The colour of a bucket set, the same on every page for as long as the session lives."""
+    colours = session().colours
+    if set_name not in colours:
+        colours[set_name] = SET_COLOURS[len(colours) % len(SET_COLOURS)]
+    return colours[set_name]

@@ -1,0 +1,27 @@
+"""Bucketwise's front door: page settings and navigation, nothing else."""
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit run` adds app/ only
+
+from app import address  # noqa: E402
+from app.sidebar import show_sidebar  # noqa: E402
+
+st.set_page_config(page_title="Bucketwise", page_icon=":material/stacked_bar_chart:", layout="wide")
+pages = [
+    st.Page("app_pages/workload.py", title="Workload", icon=":material/upload:", default=True),
+    st.Page("app_pages/buckets.py", title="Buckets", icon=":material/stacked_bar_chart:"),
+    st.Page("app_pages/break_even.py", title="Break-even", icon=":material/balance:"),
+    st.Page("app_pages/memory.py", title="Memory", icon=":material/memory:"),
+    st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
+]
+page = st.navigation(pages, position="top")
+address.read_address()
+show_sidebar()
+try:
+    page.run()
+finally:
+    address.write_address()  # also where a page stopped early

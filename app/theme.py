@@ -1,0 +1,100 @@
+"""Colours of the charts, and how microseconds, bytes, counts and shares are printed.
+
+Colours are set trace by trace: Streamlit's theme reaches the axes of a Plotly figure, not its
+traces. Each is readable on the light and the dark background.
+"""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+SET_COLOURS = (
+    "#3a7bd5",  # blue
+    "#d9682b",  # orange
+    "#0f9d76",  # green
+    "#a45ad6",  # purple
+    "#c79a00",  # amber
+    "#d1495b",  # red
+    "#2aa3b8",  # teal
+    "#8a8f98",  # grey
+)
+"""One a bucket set, in the order in which sets were first shown."""
+
+USEFUL = "#9aa7a0"
+EAGER = "#d1495b"
+GRAPH = "#0f9d76"
+NEUTRAL = "#7d8a84"
+BAD = "#d1495b"
+GRID = "rgba(125, 138, 132, 0.25)"
+
+FONT_SIZE = 13
+CHART_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
+
+
+def styled(figure: go.Figure, *, title: str, height: int = 380) -> go.Figure:
+    """The shared layout: title at the left, legend below it, quiet grid, room for labels."""
+    figure.update_layout(
+        title={"text": title, "x": 0, "xanchor": "left", "font": {"size": FONT_SIZE + 2}},
+        height=height,
+        font={"size": FONT_SIZE},
+        margin={"l": 8, "r": 8, "t": 64, "b": 8},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0},
+        hoverlabel={"namelength": -1},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        bargap=0.08,
+    )
+    figure.update_xaxes(gridcolor=GRID, zerolinecolor=GRID, automargin=True)
+    figure.update_yaxes(gridcolor=GRID, zerolinecolor=GRID, automargin=True)
+    return figure
+
+
+def count_text(value: float) -> str:
+    """1234567 -> '1,234,567'."""
+    return f"{value:,.0f}"
+
+
+def share_text(share: float | None) -> str:
+    """0.19047 -> '19.0 %'; None -> '–'."""
+    if share is None:
+        return "–"
+    percent = 100 * share
+    return f"{percent:.2f} %" if 0 < percent < 1 else f"{percent:.1f} %"
+
+
+def us_text(us: float | None) -> str:
+    """Microseconds in the unit that reads best."""
+    if us is None:
+        return "–"
+    size = abs(us)
+    if size < 1000:
+        return f"{us:.0f} µs" if size >= 10 or us == int(us) else f"{us:.2g} µs"
+    if size < 1e6:
+        return f"{us / 1e3:.2f} ms"
+    if size < 120e6:
+        return f"{us / 1e6:.2f} s"
+    if size < 7200e6:
+        return f"{us / 60e6:.1f} min"
+    return f"{us / 3600e6:.1f} h"
+
+
+def seconds_text(seconds: float | None) -> str:
+    return "–" if seconds is None else us_text(seconds * 1e6)
+
+
+def bytes_text(num_bytes: float | None) -> str:
+    """Binary units: GiB is 2**30 bytes."""
+    if num_bytes is None:
+        return "–"
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(num_bytes) >= factor:
+            return f"{num_bytes / factor:.2f} {unit}"
+    return f"{num_bytes:.0f} B"
+
+
+def sizes_text(sizes: tuple[int, ...], limit: int = 12) -> str:
+    """'1, 2, 4, … 512 (51 sizes)' when long."""
+    if len(sizes) <= limit:
+        return ", ".join(map(str, sizes))
+    head = ", ".join(map(str, sizes[: limit - 2]))
+    return f"{head}, … {sizes[-1]} ({len(sizes)} sizes)"

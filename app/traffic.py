@@ -1,0 +1,113 @@
+"""From the workload to the histogram of steps that every page judges bucket sets by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app import compute, inputs, state
+from core.errors import ProjectError
+from core.histogram import steps_from_lengths
+from core.records import Grade, StepHistogram, Trace
+from core.simulate import Machine, SimulationResult
+
+DECODE = "Decode batch (requests a step)"
+MIXED = "Step tokens (steps that hold prefill)"
+PROMPT = "Prompt length (prefill or encoder graphs)"
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Steps to bucket, how they came about, and the simulation where there was one."""
+
+    histogram: StepHistogram
+    note: str
+    simulation: SimulationResult | None = None
+
+
+def bucketed_kinds(workload: state.Workload) -> list[str]:
+    """What could be bucketed with this workload, the likeliest first."""
+    reading = workload.reading
+    if reading.steps is not None:
+        return [DECODE]
+    kinds = []
+    if reading.trace is not None:
+        kinds += [DECODE, MIXED]
+    if reading.prompt_lengths is not None and not reading.prompt_lengths.is_share:
+        kinds.append(PROMPT)
+    return kinds
+
+
+def current_traffic(stop: bool = True) -> Traffic | None:
+    """The steps of the chosen workload; without one the page says so and ends (`stop`)."""
+    workload = state.session().workload
+    if workload is None:
+        if stop:
+            _empty_state()
+        return None
+    try:
+        traffic = _traffic_of(workload)
+    except ProjectError as error:
+        st.error(str(error))
+        traffic = None
+    if traffic is None and stop:
+        st.info("This workload gives no step sizes yet; the Workload page says what is missing.")
+        st.stop()
+    return traffic
+
+
+def _empty_state() -> None:
+    st.info("No traffic yet. Upload a file on the Workload page, or start with the example.")
+    if st.button("Open the example trace", type="primary", key="open_example"):
+        open_example()
+        st.rerun()
+    st.stop()
+
+
+def open_example() -> None:
+    """Make the built-in synthetic trace the workload."""
+    session = state.session()
+    reading = compute.example_reading()
+    session.workload = state.Workload(reading.label, "example", reading, is_example=True)
+    session.values["example"] = "1"
+
+
+def _traffic_of(workload: state.Workload) -> Traffic | None:
+    reading = workload.reading
+    if reading.steps is not None:
+        return Traffic(reading.steps, f"counted by the engine in {workload.name}")
+    kinds = bucketed_kinds(workload)
+    kind = state.value("bucketed", kinds[0]) if kinds else None
+    if kind == PROMPT and reading.prompt_lengths is not None:
+        steps = steps_from_lengths(reading.prompt_lengths, workload.name)
+        return Traffic(steps, "one prefill a request, at its prompt length")
+    if reading.trace is None or kind not in kinds:
+        return None
+    trace = _with_arrivals(reading.trace, reading.grade)
+    return None if trace is None else _simulated(trace, kind)
+
+
+def _with_arrivals(trace: Trace, grade: Grade) -> Trace | None:
+    """Grade C has lengths only: arrivals at random at the rate the user typed, or none."""
+    if trace.arrival_s is not None:
+        return trace
+    rate = state.value("rate_rps", 0.0)
+    return compute.with_arrivals(trace, rate) if grade is Grade.LENGTHS and rate > 0 else None
+
+
+def _simulated(trace: Trace, kind: str) -> Traffic:
+    limits = inputs.serving_limits()
+    view = inputs.chosen_cost()
+    machine = Machine(
+        kv_tokens=limits.kv_tokens,
+        max_num_seqs=limits.max_num_seqs,
+        max_num_batched_tokens=limits.max_num_batched_tokens,
+    )
+    result = compute.simulation(compute.scaled(trace, limits.load_factor), machine, view.cost)
+    steps = result.decode_steps if kind == DECODE else result.mixed_steps
+    note = (
+        f"estimated: {len(trace):,} requests replayed at load x{limits.load_factor:g} through a "
+        f"simulated engine, step times {view.cost.origin.value}"
+    )
+    return Traffic(steps, note, result)
