@@ -236,6 +236,7 @@ class GraphMemory:
     pool_bytes : (m,) float64, intermediate tensors of a graph of that size: what a private pool
         would hold, and what a shared pool can reuse [bytes]
     graph_bytes : (m,) float64, what each graph adds in any case (driver, nodes) [bytes]
+    fixed_bytes : what the first capture takes once, whatever the number of graphs [bytes]
     """
 
     sizes: IntArray
@@ -243,6 +244,7 @@ class GraphMemory:
     graph_bytes: FloatArray
     origin: Origin
     source: str
+    fixed_bytes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -288,6 +290,12 @@ class MeasureSpec:
             if getattr(self, label) < 1:
                 raise SettingError(f"{label} is {getattr(self, label)}; it must be 1 or more.")
 
+    @property
+    def measuring_order(self) -> tuple[int, ...]:
+        """Sizes as they are captured: largest first, unless the policy asks for the reverse."""
+        smallest_first = self.pool_policy is PoolPolicy.SHARED_SMALLEST_FIRST
+        return tuple(sorted(self.sizes, reverse=not smallest_first))
+
 
 @dataclass(frozen=True)
 class MeasureRow:
@@ -296,6 +304,8 @@ class MeasureRow:
     *_us are medians over `samples`; *_q1_us and *_q3_us the quartiles. `equal` says whether replay
     gave what the eager step gave; `max_abs_error` how far apart. `error` holds class and first line
     of what went wrong; then the figures are None.
+    capture_ms includes instantiate_ms. pool_bytes is what the graph holds in a pool of its own;
+    pool_growth_bytes what the spec's pool grew by when it was added, in the spec's order.
     """
 
     size: int
@@ -311,6 +321,7 @@ class MeasureRow:
     capture_ms: float | None = None
     instantiate_ms: float | None = None
     pool_bytes: int | None = None
+    pool_growth_bytes: int | None = None
     graph_bytes: int | None = None
     nodes: dict[str, int] | None = None
     samples: int = 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -57,11 +56,6 @@ CPU_QUEUE = "measure.cpu"
 def queue_name(device_kind: str) -> str:
     """The queue of a device kind, e.g. "measure.nvidia-h200"."""
     return f"measure.{device_kind}"
-
-
-def measuring_order(sizes: Sequence[int]) -> list[int]:
-    """Largest first, so that smaller graphs reuse the largest one's pool."""
-    return sorted(sizes, reverse=True)
 
 
 class PickleRefusedError(JobError):
@@ -230,6 +224,18 @@ class JobClient:
             self._client.resume_workflow(job_id, queue_name=queue)
         return bool(mine)
 
+    def stranded(self, queue: str) -> list[str]:
+        """Ids of dead workers of this queue that still hold running jobs."""
+        live = {w.executor_id for w in self.workers() if w.alive}
+        running = self._client.list_workflows(
+            status=["PENDING"],
+            queue_name=queue,
+            app_version=PROTOCOL,
+            load_input=False,
+            load_output=False,
+        )
+        return sorted({w.executor_id for w in running if w.executor_id} - live)
+
     # Looking -------------------------------------------------------------------------------
 
     def state(self, job_id: str) -> JobState:
@@ -287,7 +293,7 @@ class JobClient:
         device, rows, measured_at = self._steps(job_id)
         status = _status(engine_row, row["cancelled_at"] is not None, workers)
         measured = {r.size for r in rows}
-        left = [size for size in measuring_order(spec.sizes) if size not in measured]
+        left = [size for size in spec.measuring_order if size not in measured]
         running = status is JobStatus.RUNNING
         state = JobState(
             job_id=job_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.store.states import LEASE_S, JobState, JobStatus, WorkerInfo
+from core.store.states import LEASE_S, STOPPED, JobState, JobStatus, WorkerInfo
 
 START_HINT = "start one with `python -m gpu_worker`"
 
@@ -29,9 +29,11 @@ def message_of(
         now = f"; measuring bucket {state.now}" if state.now else ""
         return f"{rows}{now}, on {state.device.name}."
     if state.status is JobStatus.LOST:
+        stopped = any(w.executor_id == executor_id and w.doing == STOPPED for w in workers)
+        what = "was stopped" if stopped else f"has not reported for {LEASE_S:.0f} s or more"
         return (
-            f"{rows}. Worker {executor_id} has not reported for {LEASE_S:.0f} s or more; the job "
-            "goes on at the next bucket when it is back or another of its kind takes over."
+            f"{rows}. Worker {executor_id} {what}; the job goes on at the next bucket when it is "
+            "back or another of its kind takes over."
         )
     if state.status is JobStatus.CANCELLED:
         return f"Cancelled by the user; {rows}."

@@ -11,6 +11,9 @@ from core.records import DeviceInfo, MeasureRow, MeasureSpec, Profile
 LEASE_S = 15.0
 """A worker that has not reported for this long is taken for dead [s]; it reports every 2 s."""
 
+STOPPED = "stopped"
+"""What a worker that signed off is said to do."""
+
 
 class JobStatus(StrEnum):
     """Where a job stands."""
@@ -85,7 +88,7 @@ class WorkerInfo:
 
     @property
     def alive(self) -> bool:
-        return self.seen_s_ago < LEASE_S
+        return self.seen_s_ago < LEASE_S and self.doing != STOPPED
 
 
 def iso_utc(time_s: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 
 from core.store.database import WORKERS, now_s
-from core.store.states import WorkerInfo
+from core.store.states import STOPPED, WorkerInfo
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ def beat(engine: sa.Engine, worker: Identity, started_at: float, doing: str) -> 
 
 
 def leave(engine: sa.Engine, executor_id: str) -> None:
-    """Take the row back: the worker ended in good order."""
+    """Note that the worker ended in good order; its jobs may be taken over at once."""
     with engine.begin() as connection:
-        connection.execute(sa.delete(WORKERS).where(WORKERS.c.executor_id == executor_id))
+        key = WORKERS.c.executor_id == executor_id
+        connection.execute(sa.update(WORKERS).where(key).values(doing=STOPPED))
 
 
 def read_workers(engine: sa.Engine) -> list[WorkerInfo]:

@@ -1,0 +1,74 @@
+"""Measure a spec from the command line, without the job engine:
+
+    python -m gpu_worker.measure --spec spec.json --out profile.json
+
+It runs as under a worker: in a process of its own, replaced after an error of the device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from core.errors import ProjectError
+from core.records import MeasureRow, MeasureSpec, Profile, spec_from_json, to_json_dict
+from gpu_worker.session import Session
+
+
+def measure_all(
+    spec: MeasureSpec, on_row: Callable[[MeasureRow], None] = lambda row: None
+) -> Profile:
+    """Every bucket, largest first. Raises JobError if the model cannot be loaded."""
+    session = Session(spec)
+    try:
+        device = session.open()
+        rows: list[MeasureRow] = []
+        for size in spec.measuring_order:
+            captured = [row.size for row in rows if row.error is None]
+            rows.append(session.measure(size, captured))
+            on_row(rows[-1])
+    finally:
+        session.close()
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return Profile(device, spec, tuple(sorted(rows, key=lambda r: r.size)), now)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Returns 0; 2 with one sentence on stderr when nothing could be measured."""
+    parser = argparse.ArgumentParser(prog="python -m gpu_worker.measure")
+    parser.add_argument("--spec", type=Path, required=True, help="MeasureSpec as JSON")
+    parser.add_argument("--out", type=Path, required=True, help="where the profile goes")
+    args = parser.parse_args(argv)
+    try:
+        spec = spec_from_json(json.loads(args.spec.read_text()), str(args.spec))
+        profile = measure_all(spec, lambda row: print(row_text(row), flush=True))
+    except (ProjectError, OSError, ValueError) as error:
+        print(f"python -m gpu_worker.measure: {error}", file=sys.stderr)
+        return 2
+    args.out.write_text(json.dumps(to_json_dict(profile), indent=1) + "\n")
+    print(f"{profile.source} -> {args.out}")
+    return 0
+
+
+def row_text(row: MeasureRow) -> str:
+    """One line a bucket."""
+    if row.error:
+        return f"{row.size:6d}  {row.error}"
+    parts = [f"{row.size:6d}", f"eager {row.eager_us or 0:10.1f} us"]
+    if row.replay_us is not None:
+        parts += [
+            f"replay {row.replay_us:10.1f} us",
+            f"capture {row.capture_ms or 0:6.1f} ms",
+            f"pool +{(row.pool_growth_bytes or 0) / 2**20:.0f} MiB",
+            f"{row.achieved_gbps or 0:6.0f} GB/s",
+            "equal" if row.equal else f"UNEQUAL by {row.max_abs_error}",
+        ]
+    return "  ".join(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""The measuring process: answers JSON lines until its parent is gone.
+
+    {"open": spec}        -> {"device": ...} or {"failed": sentence}
+    {"restore": [sizes]}  -> {"restored": n} or {"failed": sentence}
+    {"measure": size}     -> {"row": ...}
+
+After an error of the device the row is sent and the process ends: a broken CUDA context would
+spoil every later bucket.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from dataclasses import asdict
+from typing import IO, Any
+
+from core.errors import ProjectError
+from core.records import spec_from_json, to_json_dict
+from gpu_worker.lifeline import die_with_parent
+
+
+def main() -> int:
+    """Returns 0 when the parent closed the pipe, 3 after an error of the device."""
+    parent = os.getppid()
+    # Shutting down is the parent's word: a signal to the whole group must not look like a crash.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent(parent)
+    # Libraries print to stdout now and then; answers get a file of their own.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return serve(sys.stdin, answers)
+
+
+def serve(questions: IO[str], answers: IO[str]) -> int:
+    """Answer every line of `questions` on `answers`."""
+    bench: Any = None
+    for line in questions:
+        question = json.loads(line)
+        try:
+            if "open" in question:
+                from gpu_worker.bench import Bench  # torch: slow to import, so only when needed
+
+                bench = Bench(spec_from_json(question["open"]))
+                answer = {"device": asdict(bench.info)}
+            elif "restore" in question:
+                bench.restore(question["restore"])
+                answer = {"restored": len(question["restore"])}
+            else:
+                answer = {"row": to_json_dict(bench.row(question["measure"]))}
+        except (ProjectError, RuntimeError, MemoryError) as error:
+            answer = {"failed": sentence(error)}
+        print(json.dumps(answer), file=answers, flush=True)
+        if "failed" in answer or bench.poisoned:
+            return 3
+    return 0
+
+
+def sentence(error: BaseException) -> str:
+    """A project's message as it is, another error with its class and first line."""
+    if isinstance(error, ProjectError):
+        return str(error)
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

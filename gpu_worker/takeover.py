@@ -1,0 +1,62 @@
+"""Give a dead worker's jobs back to their queue, where live workers of its kind take them.
+
+Starting the job engine under the dead worker's id makes it put that id's running jobs back; it
+listens to no queue here, so it runs none of them itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from core.store.jobs import APPLICATION, PROTOCOL, engine_url, refuse_pickle
+from gpu_worker.lifeline import claim_id
+
+WAIT_S = 10.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Returns 0 when no job is left under the id, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog="python -m gpu_worker.takeover")
+    parser.add_argument("--dead", required=True, help="executor id of the dead worker")
+    parser.add_argument("--url", required=True, help="database")
+    args = parser.parse_args(argv)
+    lock = claim_id(args.dead, args.url, wait_s=0.0)
+    if lock is None:
+        print(f"{args.dead} is alive on this host; nothing was taken over.", file=sys.stderr)
+        return 1
+    return 0 if give_back(args.dead, args.url) else 1
+
+
+def give_back(executor_id: str, url: str) -> bool:
+    """True once none of the id's jobs counts as running."""
+    refuse_pickle()
+    from dbos import DBOS, DBOSPortableJSONSerializer
+
+    import gpu_worker.workflow  # noqa: F401  (the engine must know the workflow by name)
+
+    DBOS(
+        config={
+            "name": APPLICATION,
+            "system_database_url": engine_url(url),
+            "executor_id": executor_id,
+            "application_version": PROTOCOL,
+            "serializer": DBOSPortableJSONSerializer(),
+            "log_level": "ERROR",
+        }
+    )
+    DBOS.listen_queues([])
+    DBOS.launch()
+    deadline = time.monotonic() + WAIT_S
+    left = True
+    while left and time.monotonic() < deadline:
+        left = bool(DBOS.list_workflows(status="PENDING", executor_id=executor_id))
+        time.sleep(0.1)
+    DBOS.destroy(workflow_completion_timeout_sec=0)
+    return not left
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""Warm-up, repeats and quartiles; device time by CUDA events, host time by the CPU's clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+CPU_BUDGET_S = 1.0
+"""Without a card a row stops sampling after this long [s] (but not below MIN_SAMPLES)."""
+MIN_SAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Samples of one action. Arrays are (samples,) [us].
+
+    span_us : from its start on an idle device to its end
+    host_us : until the call returned to the CPU, before the device was done
+    """
+
+    span_us: np.ndarray
+    host_us: np.ndarray
+
+    def quartiles(self) -> tuple[float, float, float]:
+        """First quartile, median and third quartile of the span [us]."""
+        q1, median, q3 = np.percentile(self.span_us, [25, 50, 75])
+        return float(q1), float(median), float(q3)
+
+    def host_median(self) -> float:
+        """Median time to submit [us]."""
+        return float(np.median(self.host_us))
+
+
+def sample(action: Callable[[], object], samples: int, warmup: int, device: torch.device) -> Timing:
+    """Time an action `samples` times, each on an idle device, after `warmup` untimed ones."""
+    if device.type == "cuda":
+        return _sample_card(action, samples, warmup)
+    return _sample_cpu(action, samples, warmup)
+
+
+def _sample_card(action: Callable[[], object], samples: int, warmup: int) -> Timing:
+    for _ in range(warmup):
+        action()
+    span, host = np.empty(samples), np.empty(samples)
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for i in range(samples):
+        # Idle at the start: the time to submit counts, as it does for an engine's next step.
+        torch.cuda.synchronize()
+        start.record()
+        begin = time.perf_counter()
+        action()
+        host[i] = (time.perf_counter() - begin) * 1e6
+        end.record()
+        end.synchronize()
+        span[i] = start.elapsed_time(end) * 1e3
+    return Timing(span, host)
+
+
+def _sample_cpu(action: Callable[[], object], samples: int, warmup: int) -> Timing:
+    for _ in range(warmup):
+        action()
+    times: list[float] = []
+    deadline = time.perf_counter() + CPU_BUDGET_S
+    while len(times) < samples:
+        begin = time.perf_counter()
+        action()
+        times.append((time.perf_counter() - begin) * 1e6)
+        if time.perf_counter() > deadline and len(times) >= MIN_SAMPLES:
+            break
+    span = np.array(times)
+    return Timing(span, span)
