@@ -1,0 +1,173 @@
+"""SGLang: decode graphs by requests, prefill graphs by tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.engines import _sglang_sizes as rule
+from core.engines.protocol import Engine, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.settings import choice, number, size_list, switch, whole
+from core.engines.versions import Release
+from core.errors import SettingError
+from core.records import SizeUnit
+
+SETTINGS = (
+    whole("max_running_requests", None, "Requests in a step at most; unset, memory decides."),
+    number("gpu_memory_gib", 80.0, "Memory of the card [GiB]; decides unset limits.", minimum=1),
+    whole("tp_size", 1, "Tensor-parallel size; 4 and more raises the default maximum."),
+    size_list("cuda_graph_bs", "Your own list of decode sizes, in requests."),
+    whole("cuda_graph_max_bs", None, "Largest decode size; unset, the card's memory decides."),
+    whole("num_draft_tokens", 0, "Tokens of a request in a verification step; 0 without.", 0),
+    switch("disable_cuda_graph", "Capture no decode graph."),
+    switch("disable_cuda_graph_padding", "Replay exact sizes only."),
+    choice(
+        "prefill_backend",
+        "auto",
+        ("auto", "breakable", "full", "tc_piecewise", "disabled"),
+        "Graphs for prefill; auto: breakable from 0.5.14 on, off before.",
+    ),
+    size_list("cuda_graph_bs_prefill", "Your own list of prefill sizes, in tokens."),
+    whole("cuda_graph_max_bs_prefill", None, "Largest prefill size; unset, a chunk."),
+    whole("chunked_prefill_size", None, "Tokens of a prefill chunk; unset, memory decides."),
+    whole("max_total_tokens", None, "Tokens the KV cache holds; caps prefill sizes."),
+    whole("pp_size", 1, "Pipeline-parallel size; above 1 there are no prefill graphs."),
+    whole("dp_size", 1, "Data-parallel size."),
+    whole("attn_cp_size", 1, "Context-parallel size of attention."),
+    switch("enable_dp_attention", "Data-parallel attention: sizes follow the attention group."),
+    switch("enable_two_batch_overlap", "Sizes must be even; no prefill graphs."),
+    switch("mla", "A model with multi-head latent attention (DeepSeek)."),
+    switch("deepep", "DeepEP all-to-all: prefill sizes become multiples of 8."),
+    switch("enable_lora", "Serve LoRA adapters: graphs with and without."),
+)
+
+
+class SGLang(Engine):
+    id = "sglang"
+    label = "SGLang"
+    position = 2
+    versions = (
+        *("0.5.23", "0.5.22", "0.5.21", "0.5.20", "0.5.19", "0.5.16", "0.5.15", "0.5.14"),
+        *("0.5.13", "0.5.12", "0.5.8", "0.5.5", "0.4.6.post5"),
+    )
+    settings = SETTINGS
+    list_setting = "cuda_graph_bs"
+    max_settings = ("cuda_graph_max_bs",)
+
+    def _plan(
+        self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
+    ) -> Plan:
+        notes: list[str] = []
+        backend = _prefill_backend(release, values, notes)
+        prefill = rule.prefill_list(release, values) if backend != "disabled" else ()
+        if values["disable_cuda_graph"]:
+            decode = rule.DecodeList(())
+        else:
+            decode = rule.decode_list(release, values, wanted)
+        return Plan(
+            sizes=decode.sizes,
+            unit=SizeUnit.REQUESTS,
+            decode=_decode_graphs(values, decode),
+            prefill=_prefill_graphs(release, backend, prefill),
+            full_load=values["max_running_requests"],
+            dropped=decode.dropped,
+            added=decode.added,
+            counts=_counts(values, decode.sizes, prefill),
+            notes=(*_limit_notes(release, values, wanted), *notes),
+            findings=_findings(release, values, wanted, decode),
+            source=f"SGLang {release} memory_hook, cuda_graph_hook (docs/engines.md)",
+        )
+
+
+def _prefill_backend(release: Release, values: dict[str, Any], notes: list[str]) -> str:
+    backend = values["prefill_backend"]
+    if backend == "tc_piecewise" and release >= "0.5.22":
+        raise SettingError(f"SGLang {release} has no prefill backend tc_piecewise; use breakable.")
+    if release < "0.5.5":
+        return "disabled"
+    if backend == "auto":
+        backend = "breakable" if release >= "0.5.14" else "disabled"
+    off = {"pp_size above 1": values["pp_size"] > 1}
+    off["two-batch overlap"] = values["enable_two_batch_overlap"]
+    for reason, holds in off.items():
+        if holds and backend != "disabled":
+            notes.append(f"Prefill graphs are switched off: {reason}.")
+            return "disabled"
+    return backend
+
+
+def _decode_graphs(values: dict[str, Any], decode: rule.DecodeList) -> tuple[GraphList, ...]:
+    if not decode.sizes:
+        return ()
+    return (GraphList(Mode.FULL, decode.sizes, exact=values["disable_cuda_graph_padding"]),)
+
+
+def _prefill_graphs(
+    release: Release, backend: str, sizes: tuple[int, ...]
+) -> tuple[GraphList, ...]:
+    """Prefill steps run eager rather than more than double their tokens (seen from 0.5.14 on)."""
+    if not sizes:
+        return ()
+    mode = Mode.FULL if backend == "full" else Mode.PIECEWISE
+    return (GraphList(mode, sizes, max_ratio=2.0 if release >= "0.5.14" else None),)
+
+
+def _counts(
+    values: dict[str, Any], decode: tuple[int, ...], prefill: tuple[int, ...]
+) -> tuple[GraphCount, ...]:
+    """Speculation keeps the same list three times: verification, draft, draft extend."""
+    variants = 2 if values["enable_lora"] else 1
+    names = ["decode"]
+    if values["num_draft_tokens"]:
+        names = ["verification", "draft", "draft extend"]
+    counts = [GraphCount(name, len(decode), variants) for name in names if decode]
+    return (*counts, *([GraphCount("prefill", len(prefill), 1)] if prefill else []))
+
+
+def _limit_notes(
+    release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
+) -> tuple[str, ...]:
+    notes = []
+    if wanted is None and values["cuda_graph_max_bs"] is None and release >= "0.5.5":
+        notes.append(
+            f"cuda_graph_max_bs not given: {rule.default_max_bs(release, values)} for this card."
+        )
+    if values["max_running_requests"] is None:
+        notes.append(
+            "max_running_requests not given: SGLang derives it from memory, and sizes above it "
+            "are dropped at capture."
+        )
+    return tuple(notes)
+
+
+def _findings(
+    release: Release,
+    values: dict[str, Any],
+    wanted: tuple[int, ...] | None,
+    decode: rule.DecodeList,
+) -> tuple[Finding, ...]:
+    if values["disable_cuda_graph"]:
+        text = "No decode graph is captured; every decode step runs eager."
+        fix = "Leave out --disable-cuda-graph and --disable-decode-cuda-graph."
+        return (Finding("graphs-off", Severity.WARNING, text, fix, load="every load"),)
+    asked = values["cuda_graph_max_bs"]
+    largest = max(decode.sizes, default=0)
+    if wanted is not None or asked is None or asked <= largest or decode.dropped:
+        return ()
+    text = (
+        f"SGLang {release} does not add the maximum {asked} to its grid; the largest size is "
+        f"{largest} and batches of {largest + 1} to {asked} run eager."
+    )
+    better = " ".join(map(str, (*decode.sizes, asked)))
+    return (
+        Finding(
+            "max-truncated",
+            Severity.WARNING,
+            text,
+            f"--cuda-graph-bs{'-decode' if release >= '0.5.14' else ''} {better}",
+            load=f"{largest + 1} running requests and more",
+            affected=(largest + 1, asked),
+        ),
+    )
+
+
+ENGINE = SGLang()

@@ -1,0 +1,186 @@
+"""vLLM: what its releases capture and how its two dispatchers use it.
+
+A bucket counts tokens: one a request in a decode step, 1 + draft tokens with speculation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.engines import _vllm_sizes as rule
+from core.engines._vllm_modes import Modes, resolve_modes, uses_v2
+from core.engines._vllm_settings import SETTINGS
+from core.engines.protocol import (
+    Engine,
+    Finding,
+    GraphCount,
+    GraphList,
+    Mode,
+    Plan,
+    Severity,
+)
+from core.engines.versions import Release
+from core.records import SizeUnit
+
+
+class Vllm(Engine):
+    id = "vllm"
+    label = "vLLM"
+    position = 1
+    versions = (
+        *("0.33.0", "0.31.0", "0.30.0", "0.29.0", "0.26.0", "0.23.0", "0.19.1", "0.17.1"),
+        *("0.15.1", "0.13.0", "0.11.2", "0.11.0", "0.10.2", "0.9.2", "0.8.5"),
+    )
+    settings = SETTINGS
+    list_setting = "cudagraph_capture_sizes"
+    max_settings = ("max_cudagraph_capture_size",)
+
+    def _plan(
+        self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
+    ) -> Plan:
+        batch = rule.batch_limits(release, values)
+        modes = resolve_modes(release, values)
+        if not modes.graphs:
+            return _no_graphs(batch, modes)
+        config = rule.configured(release, values, batch, wanted)
+        v2 = uses_v2(release, values)
+        mixed = config.sizes if v2 else _v1_list(release, config.sizes, batch, modes)
+        decode = _decode_sizes(config.sizes if v2 else mixed, batch, v2)
+        lists = _lists(modes, decode, mixed)
+        return Plan(
+            sizes=config.sizes,
+            unit=SizeUnit.TOKENS,
+            decode=lists[0],
+            prefill=lists[1],
+            tokens_per_request=batch.q,
+            full_load=batch.max_num_seqs * batch.q,
+            dropped=config.dropped,
+            counts=_counts(release, values, lists),
+            notes=(
+                *batch.notes,
+                *modes.notes,
+                *config.notes,
+                *_runner_note(release, values, batch),
+            ),
+            findings=_findings(config, batch, mixed),
+            source=_source(release),
+        )
+
+
+def _no_graphs(batch: rule.Batch, modes: Modes) -> Plan:
+    finding = Finding(
+        "graphs-off",
+        Severity.WARNING,
+        "No CUDA graph is captured; every step runs eager.",
+        "Leave out --enforce-eager and a cudagraph_mode of NONE.",
+        load="every load",
+    )
+    return Plan(
+        sizes=(),
+        unit=SizeUnit.TOKENS,
+        decode=(),
+        tokens_per_request=batch.q,
+        full_load=batch.max_num_seqs * batch.q,
+        notes=(*batch.notes, *modes.notes),
+        findings=(finding,),
+        source="vLLM: enforce_eager or cudagraph_mode NONE empties the list",
+    )
+
+
+def _v1_list(
+    release: Release, sizes: tuple[int, ...], batch: rule.Batch, modes: Modes
+) -> tuple[int, ...]:
+    """The first runner replaces the whole list by multiples of q, for full decode graphs only."""
+    if batch.q == 1 or modes.decode is not Mode.FULL or release < "0.13":
+        return sizes
+    return rule.rounded(sizes, batch.q)
+
+
+def _decode_sizes(sizes: tuple[int, ...], batch: rule.Batch, v2: bool) -> tuple[int, ...]:
+    """Sizes with a full graph for uniform decode steps; the second runner rounds them up."""
+    q, widest = batch.q, batch.max_num_seqs * batch.q
+    usable = rule.rounded(sizes, q) if v2 else sizes
+    return tuple(n for n in usable if q <= n <= widest)
+
+
+def _lists(
+    modes: Modes, decode: tuple[int, ...], mixed: tuple[int, ...]
+) -> tuple[tuple[GraphList, ...], tuple[GraphList, ...]]:
+    """Graphs for decode and for mixed steps, the preferred ones first."""
+    if modes.mixed is Mode.FULL:
+        both = (GraphList(Mode.FULL, mixed),)
+        return both, both
+    piecewise = (GraphList(Mode.PIECEWISE, mixed),) if modes.mixed is Mode.PIECEWISE else ()
+    full = (GraphList(Mode.FULL, decode),) if modes.decode is Mode.FULL else ()
+    return (*full, *piecewise), piecewise
+
+
+def _counts(
+    release: Release,
+    values: dict[str, Any],
+    lists: tuple[tuple[GraphList, ...], tuple[GraphList, ...]],
+) -> tuple[GraphCount, ...]:
+    variants = rule.lora_cases(release, values)
+    unique = dict.fromkeys((*lists[1], *lists[0]))
+    return tuple(GraphCount(graphs.mode.value, len(graphs.sizes), variants) for graphs in unique)
+
+
+def _runner_note(release: Release, values: dict[str, Any], batch: rule.Batch) -> tuple[str, ...]:
+    notes = []
+    if values["runner"] == "auto" and release >= "0.23" and release < "0.29":
+        notes.append(
+            f"{release} uses its second model runner for some models; without `runner` the first "
+            "is assumed. The start-up log says `Using V2 Model Runner`."
+        )
+    if batch.q > 1:
+        which = "second" if uses_v2(release, values) else "first"
+        notes.append(
+            f"Speculation: a decode step holds {batch.q} tokens a request; full decode graphs are "
+            f"multiples of {batch.q} ({which} model runner)."
+        )
+    return tuple(notes)
+
+
+def _findings(
+    config: rule.Configured, batch: rule.Batch, mixed: tuple[int, ...]
+) -> tuple[Finding, ...]:
+    found = []
+    if config.asked_max is not None and config.asked_max != config.largest:
+        found.append(_truncated(config.asked_max, config.sizes, batch))
+    lost = config.largest - max(mixed, default=0)
+    if lost > 0:
+        found.append(
+            Finding(
+                "rounded-to-draft-multiple",
+                Severity.INFO,
+                f"The first model runner rounds every size to a multiple of {batch.q}; the "
+                f"largest becomes {max(mixed)} instead of {config.largest}.",
+                affected=(max(mixed) + 1, config.largest),
+            )
+        )
+    return tuple(found)
+
+
+def _truncated(asked: int, sizes: tuple[int, ...], batch: rule.Batch) -> Finding:
+    largest = max(sizes, default=0)
+    widest = batch.max_num_seqs * batch.q
+    hurts = largest < widest
+    text = f"max_cudagraph_capture_size {asked} is off vLLM's grid and becomes {largest}"
+    end = min(asked, batch.max_num_batched_tokens)
+    text += f"; steps of {largest + 1} to {end} tokens run eager." if end > largest else "."
+    better = " ".join(map(str, (*sizes, end)))
+    return Finding(
+        "max-truncated",
+        Severity.WARNING,
+        text,
+        f"--cudagraph-capture-sizes {better}" if end > largest else f"Use {largest}.",
+        load=f"{largest // batch.q + 1} running requests and more" if hurts else "mixed steps only",
+        affected=(largest + 1, end) if end > largest else None,
+    )
+
+
+def _source(release: Release) -> str:
+    return f"vLLM {release} config/vllm.py _set_cudagraph_sizes (docs/engines.md)"
+
+
+ENGINE = Vllm()
