@@ -1,0 +1,126 @@
+"""Measuring records to and from JSON, checked field by field."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from core.errors import RecordError
+from core.records.cost import PoolPolicy
+from core.records.measuring import (
+    PROFILE_FORMAT,
+    DeviceInfo,
+    MeasureRow,
+    MeasureSpec,
+    ModelShape,
+    Profile,
+)
+
+
+def to_json_dict(record: Any) -> dict[str, Any]:
+    """A record without arrays as plain JSON types.
+
+    Raises RecordError on NaN or infinity, which JSON cannot carry between languages.
+    """
+    result = asdict(record)
+    try:
+        json.dumps(result, allow_nan=False)
+    except ValueError as error:
+        raise RecordError(f"{type(record).__name__}: {error}.") from error
+    return result
+
+
+def _checked(cls: type, data: Any, where: str) -> dict[str, Any]:
+    if not isinstance(data, Mapping):
+        raise RecordError(f"{where}: an object was expected, got {type(data).__name__}.")
+    known = {f.name for f in fields(cls)}
+    unknown = sorted(set(data) - known)
+    if unknown:
+        raise RecordError(
+            f"{where}: unknown field {unknown[0]!r}; known are {', '.join(sorted(known))}."
+        )
+    return dict(data)
+
+
+def _number(data: Mapping[str, Any], key: str, where: str, whole: bool = False) -> None:
+    value = data.get(key)
+    if value is None:
+        return
+    good = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if not good or not math.isfinite(value):
+        kind = "a whole number" if whole else "a number"
+        raise RecordError(f"{where}: {key} is {value!r}; {kind} is expected.")
+
+
+def _build(cls: type, data: dict[str, Any], where: str) -> Any:
+    try:
+        return cls(**data)
+    except TypeError as error:
+        raise RecordError(f"{where}: {error}.") from error
+
+
+def spec_from_json(data: Any, where: str = "spec") -> MeasureSpec:
+    """Raises RecordError (shape of the record) or InputError (a value out of range)."""
+    values = _checked(MeasureSpec, data, where)
+    if not isinstance(values.get("sizes"), Sequence) or isinstance(values["sizes"], str):
+        raise RecordError(
+            f"{where}: sizes is {values.get('sizes')!r}; a list of integers is expected."
+        )
+    for size in values["sizes"]:
+        if not isinstance(size, int):
+            raise RecordError(f"{where}: sizes holds {size!r}; a list of integers is expected.")
+    for key in ("context_tokens", "block_size_tokens", "samples", "warmup", "seed"):
+        _number(values, key, where, whole=True)
+    if "model" in values:
+        model = _checked(ModelShape, values["model"], f"{where}.model")
+        for key, value in model.items():
+            if key not in ("name", "dtype"):
+                _number(model, key, f"{where}.model", whole=True)
+                if value is None or value < 1:
+                    raise RecordError(f"{where}.model: {key} is {value!r}; 1 or more is expected.")
+        values["model"] = _build(ModelShape, model, f"{where}.model")
+    if "pool_policy" in values:
+        try:
+            values["pool_policy"] = PoolPolicy(values["pool_policy"])
+        except ValueError as error:
+            raise RecordError(
+                f"{where}: {error}; use one of {[p.value for p in PoolPolicy]}."
+            ) from error
+    values["sizes"] = tuple(values["sizes"])
+    return _build(MeasureSpec, values, where)
+
+
+def row_from_json(data: Any, where: str = "row") -> MeasureRow:
+    """Raises RecordError."""
+    values = _checked(MeasureRow, data, where)
+    for key in values:
+        if key not in ("nodes", "equal", "error"):
+            _number(values, key, where, whole=key in ("size", "samples"))
+    if not isinstance(values.get("size"), int) or values["size"] < 1:
+        raise RecordError(f"{where}: size is {values.get('size')!r}; 1 or more is expected.")
+    return _build(MeasureRow, values, where)
+
+
+def profile_from_json(data: Any, where: str = "profile") -> Profile:
+    """Raises RecordError; a newer format is refused by name."""
+    values = _checked(Profile, data, where)
+    if values.get("format") != PROFILE_FORMAT:
+        raise RecordError(
+            f"{where}: format is {values.get('format')!r}, this version reads {PROFILE_FORMAT}; "
+            "measure again or update Bucketwise."
+        )
+    for key in ("device", "spec", "rows", "measured_at"):
+        if key not in values:
+            raise RecordError(f"{where}: field {key!r} is missing.")
+    if not isinstance(values["rows"], Sequence) or isinstance(values["rows"], str):
+        raise RecordError(f"{where}: rows must be a list.")
+    device = _checked(DeviceInfo, values["device"], f"{where}.device")
+    values["device"] = _build(DeviceInfo, device, f"{where}.device")
+    values["spec"] = spec_from_json(values["spec"], f"{where}.spec")
+    values["rows"] = tuple(
+        row_from_json(row, f"{where}.rows[{i}]") for i, row in enumerate(values["rows"])
+    )
+    return _build(Profile, values, where)

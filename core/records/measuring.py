@@ -1,0 +1,139 @@
+"""A measurement: what is asked of a worker, and the document it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from core.errors import SettingError
+from core.records.cost import PoolPolicy
+from core.records.traffic import normalised_sizes
+
+PROFILE_FORMAT = 1
+"""Version of the Profile JSON document; raised when a reader of the older one would be wrong."""
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """A decoder's shape as far as a captured step and its memory need it.
+
+    Lengths in elements; dtype is torch's name without the prefix ("bfloat16").
+    """
+
+    name: str = "small-llama"
+    num_layers: int = 4
+    hidden_size: int = 1024
+    num_heads: int = 16
+    num_kv_heads: int = 4
+    head_dim: int = 64
+    ffn_size: int = 2816
+    vocab_size: int = 32000
+    dtype: str = "bfloat16"
+
+
+@dataclass(frozen=True)
+class MeasureSpec:
+    """What a worker shall measure: one row a bucket.
+
+    sizes : capture sizes [requests]
+    context_tokens : KV length of every live request [tokens]
+    samples : timed replays a row
+    """
+
+    sizes: tuple[int, ...]
+    target: str = "llama"
+    model: ModelShape = field(default_factory=ModelShape)
+    context_tokens: int = 512
+    block_size_tokens: int = 16
+    samples: int = 50
+    warmup: int = 3
+    pool_policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", normalised_sizes(self.sizes))
+        for label in ("context_tokens", "block_size_tokens", "samples"):
+            if getattr(self, label) < 1:
+                raise SettingError(f"{label} is {getattr(self, label)}; it must be 1 or more.")
+
+    @property
+    def measuring_order(self) -> tuple[int, ...]:
+        """Sizes as they are captured: largest first, unless the policy asks for the reverse."""
+        smallest_first = self.pool_policy is PoolPolicy.SHARED_SMALLEST_FIRST
+        return tuple(sorted(self.sizes, reverse=not smallest_first))
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """What was measured for one bucket. None: not measured on this device (never a guess).
+
+    *_us are medians over `samples`; *_q1_us and *_q3_us the quartiles. `equal` says whether replay
+    gave what the eager step gave; `max_abs_error` how far apart. `error` holds class and first line
+    of what went wrong; then the figures are None.
+    capture_ms includes instantiate_ms. pool_bytes is what the graph holds in a pool of its own;
+    pool_growth_bytes what the spec's pool grew by when it was added, in the spec's order.
+    """
+
+    size: int
+    eager_us: float | None = None
+    eager_q1_us: float | None = None
+    eager_q3_us: float | None = None
+    replay_us: float | None = None
+    replay_q1_us: float | None = None
+    replay_q3_us: float | None = None
+    eager_host_us: float | None = None
+    replay_host_us: float | None = None
+    copy_us: float | None = None
+    capture_ms: float | None = None
+    instantiate_ms: float | None = None
+    pool_bytes: int | None = None
+    pool_growth_bytes: int | None = None
+    graph_bytes: int | None = None
+    nodes: dict[str, int] | None = None
+    samples: int = 0
+    equal: bool | None = None
+    max_abs_error: float | None = None
+    achieved_gbps: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """Where rows were measured. `graphs` False: rows hold eager CPU time and nothing else."""
+
+    kind: str
+    name: str
+    graphs: bool
+    total_bytes: int | None = None
+    driver: str | None = None
+    torch: str | None = None
+    cuda: str | None = None
+    triton: str | None = None
+    copy_gbps: float | None = None
+    clock_mhz: int | None = None
+    throttle: str | None = None
+    host: str | None = None
+
+    @property
+    def graphs_text(self) -> str:
+        return "available" if self.graphs else "unavailable"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A measurement as a document: device, spec and rows."""
+
+    device: DeviceInfo
+    spec: MeasureSpec
+    rows: tuple[MeasureRow, ...]
+    measured_at: str
+    format: int = PROFILE_FORMAT
+
+    @property
+    def source(self) -> str:
+        """One line for captions: card, model, context, samples, date."""
+        samples = max((row.samples for row in self.rows), default=0)
+        return (
+            f"{self.device.name}, {self.spec.model.name}, "
+            f"context {self.spec.context_tokens} tokens, "
+            f"{samples} samples a row, {self.measured_at[:10]}"
+        )
