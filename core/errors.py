@@ -35,7 +35,14 @@ class FileContentError(InputError):
 
 
 class ColumnMappingError(InputError):
-    """The columns for tokens or arrival are missing or do not exist."""
+    """The columns for tokens or arrival are missing or do not exist.
+
+    columns : the columns that there are, so that the user can choose among them
+    """
+
+    def __init__(self, message: str, columns: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.columns = columns
 
 
 class CaptureSizesError(InputError):

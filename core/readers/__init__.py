@@ -1,0 +1,64 @@
+"""Files that inference engineers have at hand -> Trace, LengthHistogram or StepHistogram.
+
+One file a format; sniff.py decides by content. `read` is all that pages and commands need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from core.readers.options import ReadOptions
+from core.readers.reading import Reading
+
+__all__ = ["FORMATS", "ReadOptions", "Reading", "read", "sniff"]
+
+
+def read(
+    source: bytes | str | Path | BinaryIO, *, name: str = "", options: ReadOptions | None = None
+) -> Reading:
+    """Read one file; str and Path are paths on disk, everything else is content.
+
+    name : what messages call it. options : choices of the user.
+    Raises a ProjectError in one sentence: UnknownFormatError (none of FORMATS), FileContentError
+    (nothing in it can be used, or it is too large), ColumnMappingError (say which column is which).
+    """
+    from core.readers.common.head import Head
+    from core.readers.common.source import open_source
+    from core.readers.sniff import choose
+
+    options = options or ReadOptions()
+    opened = open_source(source, name, options)
+    head = Head(opened)
+    return choose(head, options).read(opened, head, options)
+
+
+def sniff(
+    source: bytes | str | Path | BinaryIO, *, name: str = "", options: ReadOptions | None = None
+) -> str:
+    """Name of the file's format, a key of FORMATS. Raises as `read` does."""
+    from core.readers.sniff import sniff as decide
+
+    return decide(source, name=name, options=options)
+
+
+class _Formats(Mapping[str, str]):
+    """{name: label} of every format, loaded when first looked at."""
+
+    def _table(self) -> dict[str, str]:
+        from core.readers.sniff import formats
+
+        return {form.name: form.label for form in formats()}
+
+    def __getitem__(self, name: str) -> str:
+        return self._table()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table())
+
+    def __len__(self) -> int:
+        return len(self._table())
+
+
+FORMATS = _Formats()

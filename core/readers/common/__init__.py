@@ -1,0 +1,1 @@
+"""What the readers share: opening, looking, splitting, counting what is left out."""

@@ -1,0 +1,229 @@
+"""Blocks of a delimited file -> numbers: fast where a block is clean, row by row where it is not.
+
+A clean block goes through pandas' C parser with the needed columns alone. A block with a bad row
+is cut into smaller ones, and only those that hold bad rows are read cell by cell, so that each row
+left out has its line number and its reason.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.readers.common.blocks import PIECE_BYTES, Block, Wanted, iter_pieces
+from core.readers.common.cells import MAX_COUNT, is_blank, parse_count, plain_number
+from core.readers.common.columns import label_of
+from core.readers.common.dialect import Dialect, looks_like_time
+from core.readers.common.drops import Drops
+from core.readers.common.reasons import Reasons, add_tally
+from core.records import FloatArray
+
+
+class BlockParser:
+    """Parses blocks of one file; `drops` and `comments` add up over them."""
+
+    def __init__(self, dialect: Dialect, wanted: Wanted, drops: Drops) -> None:
+        self.dialect = dialect
+        self.wanted = wanted
+        self.drops = drops
+        self.comments = 0
+        self._arrival_kind: str | None = None
+
+    def parse(self, line: int, block: bytes) -> Iterator[Block]:
+        """Rows of a block that starts at `line`."""
+        fast = self._fast(line, block)
+        if fast is not None:
+            yield fast
+        elif len(block) <= PIECE_BYTES or b'"' in block:
+            yield self._slow(line, block)
+        else:
+            for start, piece in iter_pieces(line, block):
+                yield self._fast(start, piece) or self._slow(start, piece)
+
+    # clean blocks ------------------------------------------------------------------------------
+
+    def _fast(self, line: int, block: bytes) -> Block | None:
+        import pandas as pd
+
+        wanted, lines = self.wanted, block.count(b"\n")
+        delimiter = self.dialect.delimiter.encode()
+        if block.count(delimiter) != lines * (len(self.dialect.names) - 1):
+            return None  # a row with more or fewer cells, or a quoted delimiter
+        dtypes: Any = {index: "int64" for index, _ in wanted.counts.values()}
+        dtypes.update({column: "str" for column, _ in wanted.rules})
+        dtypes.update({column: "str" for column in wanted.tally})
+        if wanted.arrival is not None:
+            dtypes[wanted.arrival] = self._arrival_dtype()
+        try:
+            frame = pd.read_csv(
+                io.BytesIO(block), sep=self.dialect.delimiter, header=None,
+                usecols=sorted(dtypes), dtype=dtypes, decimal=self.dialect.decimal,
+                na_filter=False, engine="c", low_memory=False,
+            )  # fmt: skip
+        except (ValueError, OverflowError, pd.errors.ParserError):
+            return None
+        if len(frame) != lines:
+            return None  # blank lines: line numbers would drift
+        return self._ruled(line, {column: frame[column] for column in dtypes})
+
+    def _arrival_dtype(self) -> str:
+        if self._arrival_kind is None:
+            index = self.wanted.arrival or 0
+            cells = [row[index] for row in self.dialect.sample if index < len(row)]
+            cells = [cell for cell in cells if not is_blank(cell)]
+            times = sum(looks_like_time(cell) for cell in cells)
+            numbers = [plain_number(cell, self.dialect.decimal) for cell in cells]
+            whole = all(text is None or text.lstrip("+-").isdigit() for text in numbers)
+            self._arrival_kind = (
+                "str" if 2 * times > len(cells) else "int64" if whole else "float64"
+            )
+        return self._arrival_kind
+
+    def _ruled(self, line: int, cells: dict[int, Any]) -> Block | None:
+        """Apply rules, least values and the clock to whole columns."""
+        rows = len(next(iter(cells.values())))
+        reasons = Reasons(rows)
+        for column, rule in self.wanted.rules:
+            reasons.by_text(cells[column], rule)
+        counts = {}
+        for role, (column, least) in self.wanted.counts.items():
+            values = cells[column].to_numpy()
+            counts[role] = values
+            if values.max(initial=0) > MAX_COUNT:
+                return None
+            zero = self.wanted.zero_reasons.get(role)
+            if zero:
+                reasons.mark(values == 0, zero)
+            reasons.mark(values < least, f"{label_of(role)} is below {least}")
+        arrival_s = None
+        if self.wanted.arrival is not None:
+            column = cells[self.wanted.arrival]
+            if self._arrival_kind == "str":
+                arrival_s, good = self.wanted.clock.texts(column)
+                reasons.mark(~good, "arrival is not a time")
+            else:
+                values = column.to_numpy()
+                if values.dtype.kind == "f" and not np.isfinite(values).all():
+                    return None
+                arrival_s = self.wanted.clock.numbers(values)
+        for column, tally in self.wanted.tally.items():
+            add_tally(cells[column], tally)
+        keep = reasons.settle(line, self.drops)
+        if keep is not None:
+            counts = {role: values[keep] for role, values in counts.items()}
+            arrival_s = None if arrival_s is None else arrival_s[keep]
+        return Block(rows, counts, arrival_s)
+
+    # blocks with bad rows ----------------------------------------------------------------------
+
+    def _slow(self, line: int, block: bytes) -> Block:
+        text = block.decode("utf-8", "replace").replace("\0", "")
+        reader = csv.reader(io.StringIO(text), delimiter=self.dialect.delimiter)
+        kept = _Kept(list(self.wanted.counts))
+        rows = 0
+        while True:
+            start = line + reader.line_num
+            try:
+                row = next(reader)
+            except StopIteration:
+                break
+            except csv.Error:
+                rows += 1
+                self.drops.add("row cannot be parsed", start)
+                continue
+            if not row or (len(row) == 1 and not row[0].strip()):
+                continue
+            if row[0].lstrip().startswith("#"):
+                self.comments += 1
+                continue
+            rows += 1
+            reason = self._row(row, kept)
+            if reason:
+                self.drops.add(reason, start)
+        return self._finish(rows, kept)
+
+    def _row(self, row: list[str], kept: _Kept) -> str | None:
+        """Append a row to kept, or return the reason to leave it out."""
+        names = self.dialect.names
+        if [cell.strip() for cell in row] == list(names) and self.dialect.has_header:
+            return "header line repeated"
+        if any(cell.strip() for cell in row[len(names) :]):
+            return "row has more cells than the header"
+        cell = lambda index: row[index] if index < len(row) else ""  # noqa: E731
+        for column, tally in self.wanted.tally.items():
+            tally[cell(column)] = tally.get(cell(column), 0) + 1
+        for column, rule in self.wanted.rules:
+            reason = rule(cell(column))
+            if reason:
+                return reason
+        values: list[int] = []
+        for role, (column, least) in self.wanted.counts.items():
+            value = parse_count(cell(column), label_of(role), self.dialect.decimal)
+            if isinstance(value, str):
+                return value
+            if value == 0 and role in self.wanted.zero_reasons:
+                return self.wanted.zero_reasons[role]
+            if value < least:
+                return f"{label_of(role)} is below {least}"
+            values.append(value)
+        if self.wanted.arrival is not None:
+            arrival = self._arrival_cell(cell(self.wanted.arrival))
+            if arrival is None:
+                blank = is_blank(cell(self.wanted.arrival))
+                return f"arrival is {'blank' if blank else 'not a time'}"
+            kept.arrivals.append(arrival)
+        kept.append(values)
+        return None
+
+    def _arrival_cell(self, cell: str) -> Any:
+        """The raw arrival: text, int or float as the file's other arrivals are."""
+        if is_blank(cell):
+            return None
+        if self._arrival_dtype() == "str":
+            return cell.strip()
+        number = plain_number(cell, self.dialect.decimal)
+        if number is None:
+            return None
+        if number.lstrip("+-").isdigit() and abs(int(number)) < 2**63:
+            return int(number)
+        value = float(number)
+        return value if np.isfinite(value) else None
+
+    def _finish(self, rows: int, kept: _Kept) -> Block:
+        counts = {role: np.array(values, np.int64) for role, values in kept.counts.items()}
+        arrival_s = None
+        if self.wanted.arrival is not None:
+            arrival_s, good = self._clocked(kept.arrivals)
+            if not good.all():
+                self.drops.add("arrival is not a time", None, int((~good).sum()))
+                counts = {role: values[good] for role, values in counts.items()}
+                arrival_s = arrival_s[good]
+        return Block(rows, counts, arrival_s)
+
+    def _clocked(self, raw: list[Any]) -> tuple[FloatArray, NDArray[np.bool_]]:
+        clock = self.wanted.clock
+        if self._arrival_dtype() == "str" and raw:
+            return clock.texts(raw)
+        whole = all(isinstance(value, int) for value in raw)
+        values = np.array(raw, np.int64 if whole else np.float64)
+        return clock.numbers(values), np.ones(len(raw), bool)
+
+
+@dataclass
+class _Kept:
+    roles: list[str]
+    counts: dict[str, list[int]] = field(default_factory=dict)
+    arrivals: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.counts = {role: [] for role in self.roles}
+
+    def append(self, values: Sequence[int]) -> None:
+        for role, value in zip(self.roles, values, strict=True):
+            self.counts[role].append(value)

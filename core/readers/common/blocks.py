@@ -1,0 +1,95 @@
+"""A delimited file in blocks of whole rows, and what is wanted from each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from core.errors import FileContentError
+from core.readers.common.clock import Clock
+from core.records import FloatArray, IntArray
+
+BLOCK_BYTES = 4 << 20
+PIECE_BYTES = 64 << 10
+MAX_ROW_BYTES = 48 << 20
+
+TextRule = Callable[[str], str | None]
+"""A cell -> the reason to leave its row out, or None to keep it."""
+
+
+@dataclass
+class Wanted:
+    """Which columns are needed and what for.
+
+    counts : {role: (column, least value)}; a smaller value leaves the row out
+    arrival : column of arrivals, and the clock that reads them
+    rules : [(column, rule)] on texts: status, model, kind of call
+    zero_reasons : {role: reason} for a count of 0, where that says more than "below 1"
+    tally : columns whose distinct texts are counted (models)
+    """
+
+    counts: dict[str, tuple[int, int]]
+    arrival: int | None = None
+    clock: Clock = field(default_factory=Clock)
+    rules: list[tuple[int, TextRule]] = field(default_factory=list)
+    zero_reasons: dict[str, str] = field(default_factory=dict)
+    tally: dict[int, dict[str, int]] = field(default_factory=dict)
+
+
+@dataclass
+class Block:
+    """Kept rows of a block: {role: (n,) int64} and arrivals (n,) [s]."""
+
+    rows: int
+    counts: dict[str, IntArray]
+    arrival_s: FloatArray | None
+
+
+def iter_blocks(stream: BinaryIO, first_line: int, name: str) -> Iterator[tuple[int, bytes]]:
+    """(line number of its first row, whole rows) until the end.
+
+    first_line : rows start at this line; those before it are skipped
+    A line end inside double quotes does not end a row.
+    """
+    line, pending = 1, b""
+    honour_quotes = True
+    while True:
+        data = stream.read(BLOCK_BYTES)
+        pending += data
+        if not data:
+            if pending and not pending.endswith(b"\n"):
+                pending += b"\n"
+            cut = len(pending)
+        else:
+            cut = pending.rfind(b"\n") + 1
+            if honour_quotes and pending.count(b'"', 0, cut) % 2:
+                if len(pending) > MAX_ROW_BYTES // 2:
+                    honour_quotes = False  # one stray quote must not swallow the rest of the file
+                else:
+                    continue
+        if cut == 0 and len(pending) > MAX_ROW_BYTES:
+            raise FileContentError(
+                f"{name}, line {line}: longer than {MAX_ROW_BYTES >> 20} MiB; that is no table: "
+                "check that its lines end."
+            )
+        block, pending = pending[:cut], pending[cut:]
+        while block and line < first_line:
+            end = block.find(b"\n") + 1
+            block, line = block[end:], line + 1
+        if block:
+            yield line, block
+            line += block.count(b"\n")
+        if not data:
+            return
+
+
+def iter_pieces(line: int, block: bytes) -> Iterator[tuple[int, bytes]]:
+    """A block in smaller ones, each with the line number of its first row."""
+    start = 0
+    while start < len(block):
+        end = block.find(b"\n", min(start + PIECE_BYTES, len(block) - 1)) + 1
+        end = end or len(block)
+        yield line, block[start:end]
+        line += block.count(b"\n", start, end)
+        start = end

@@ -1,0 +1,208 @@
+"""Compressed files and archives, recognised by their first bytes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from core.errors import FileContentError
+
+Opener = Callable[[], BinaryIO]
+
+CHUNK_BYTES = 1 << 20
+SPOOL_BYTES = 32 << 20
+XZ_MEMORY_BYTES = 256 << 20
+RATIO_FLOOR_BYTES = 128 << 20
+MAX_RATIO = 400
+"""Past the floor, a stream this many times its packed size is taken for an inflate bomb; logs and
+traces reach 10 to 50."""
+
+_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, ValueError)
+
+
+class _XzReader(io.RawIOBase):
+    """Streams of xz one after the other, with a limit on the dictionary's memory."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._packed = packed
+        self._decoder: lzma.LZMADecompressor | None = None
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        while True:
+            if self._decoder is None or self._decoder.eof:
+                self._rest = (self._decoder.unused_data if self._decoder else b"") or self._rest
+                self._rest = (self._rest or self._packed.read(CHUNK_BYTES)).lstrip(b"\0")
+                if not self._rest:
+                    return 0
+                self._decoder = lzma.LZMADecompressor(memlimit=XZ_MEMORY_BYTES)
+            data = self._rest
+            if not data and self._decoder.needs_input:
+                data = self._packed.read(CHUNK_BYTES)
+                if not data:
+                    raise EOFError("the stream ends early")
+            self._rest = b""
+            out = self._decoder.decompress(data, len(buffer))
+            if out:
+                buffer[: len(out)] = out
+                return len(out)
+
+
+def _open_zstd(packed: BinaryIO) -> BinaryIO:
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(packed, mode="r"), "zstd")  # type: ignore[return-value]
+
+
+_CODECS: tuple[tuple[str, bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
+    ("gzip", b"\x1f\x8b", lambda f: gzip.GzipFile(fileobj=f, mode="rb")),  # type: ignore[return-value]
+    ("zstd", b"\x28\xb5\x2f\xfd", _open_zstd),
+    ("bzip2", b"BZh", lambda f: bz2.BZ2File(f)),
+    ("xz", b"\xfd7zXZ\x00", lambda f: io.BufferedReader(_XzReader(f))),
+)
+
+
+class CappedReader(io.RawIOBase):
+    """A packed stream that ends in one sentence when it is broken or grows too large."""
+
+    def __init__(
+        self,
+        inner: BinaryIO,
+        what: str,
+        name: str,
+        packed_bytes: int | None,
+        limit: int,
+        owned: tuple[Any, ...] = (),
+    ) -> None:
+        self._inner = inner
+        self._owned = owned
+        self._what = what
+        self._name = name
+        self._packed_bytes = packed_bytes
+        self._limit = limit
+        self._seen = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        try:
+            data = self._inner.read(len(buffer))
+        except FileContentError:
+            raise
+        except _BROKEN as error:
+            raise FileContentError(
+                f"{self._name}: the {self._what} data breaks off or is damaged after "
+                f"{self._seen:,} bytes; pack or copy the file again."
+            ) from error
+        self._seen += len(data)
+        self._check()
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            for stream in (self._inner, *self._owned):
+                stream.close()
+        super().close()
+
+    def _check(self) -> None:
+        if self._seen > self._limit:
+            raise FileContentError(
+                f"{self._name}: the {self._what} data grows past {self._limit:,} bytes; unpack it, "
+                "cut it, or raise the limit (max_inflated_bytes)."
+            )
+        packed = self._packed_bytes
+        if packed and self._seen > RATIO_FLOOR_BYTES and self._seen > MAX_RATIO * packed:
+            raise FileContentError(
+                f"{self._name}: the {self._what} data grows to more than {MAX_RATIO} times its "
+                "size, which no trace or log does; unpack it and give the plain file."
+            )
+
+
+def spooled(packed: Opener) -> Opener:
+    """The same bytes where they can seek: in memory while small, else in a temporary file."""
+
+    def opener() -> BinaryIO:
+        spool = tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115
+        with packed() as stream:
+            while data := stream.read(CHUNK_BYTES):
+                spool.write(data)
+        spool.seek(0)
+        return spool  # type: ignore[return-value]
+
+    return opener
+
+
+def codec_of(magic: bytes) -> str | None:
+    """ "gzip", "zstd", "bzip2" or "xz"; None for anything else."""
+    return next((name for name, start, _ in _CODECS if magic.startswith(start)), None)
+
+
+def inflated(packed: Opener, codec: str, name: str, packed_bytes: int | None, limit: int) -> Opener:
+    """An opener of the unpacked bytes, which reads from the start each time it is called."""
+    decode = next(make for known, _, make in _CODECS if known == codec)
+
+    def opener() -> BinaryIO:
+        stream = packed()
+        capped = CappedReader(decode(stream), codec, name, packed_bytes, limit, (stream,))
+        return io.BufferedReader(capped, CHUNK_BYTES)
+
+    return opener
+
+
+def zip_members(packed: Opener, name: str) -> list[zipfile.ZipInfo]:
+    """The data files of an archive, largest first; folders and desktop litter are left out.
+
+    Raises FileContentError when the archive is damaged, locked, or holds a path that climbs out.
+    """
+    try:
+        with packed() as stream, zipfile.ZipFile(stream) as archive:
+            infos = archive.infolist()
+    except _BROKEN as error:
+        raise FileContentError(f"{name}: the zip archive is damaged; pack it again.") from error
+    for info in infos:
+        parts = info.filename.replace("\\", "/").split("/")
+        if ".." in parts or info.filename.startswith(("/", "\\")):
+            raise FileContentError(
+                f"{name}: the archive holds a path that leaves its folder; pack the file alone."
+            )
+    data = [i for i in infos if not i.is_dir() and not _is_litter(i.filename)]
+    for info in data:
+        if info.flag_bits & 0x1:
+            raise FileContentError(f"{name}: the archive is locked by a password; unpack it first.")
+    return sorted(data, key=lambda i: (-i.file_size, i.filename))
+
+
+def _is_litter(path: str) -> bool:
+    parts = path.split("/")
+    return "__MACOSX" in parts or parts[-1].startswith(".")
+
+
+def zip_member(packed: Opener, member: zipfile.ZipInfo, name: str, limit: int) -> Opener:
+    """An opener of one member of an archive."""
+
+    def opener() -> BinaryIO:
+        stream = packed()
+        try:
+            archive = zipfile.ZipFile(stream)
+            inner = archive.open(member)
+        except (*_BROKEN, NotImplementedError, RuntimeError) as error:
+            raise FileContentError(
+                f"{name}: {member.filename} cannot be unpacked; unpack the archive first."
+            ) from error
+        owned = (archive, stream)
+        capped = CappedReader(inner, "zip", name, member.compress_size, limit, owned)  # type: ignore[arg-type]
+        return io.BufferedReader(capped, CHUNK_BYTES)
+
+    return opener

@@ -1,0 +1,124 @@
+"""How a delimited file is written: delimiter, decimal sign, where its header is."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.readers.common.cells import is_blank, is_number
+
+DELIMITERS = (",", ";", "\t", "|")
+MAX_COLUMNS = 500
+LOOK_LINES = 60
+csv.field_size_limit(32 << 20)  # a column of prompts may hold megabytes a cell
+
+_TIME = re.compile(r"\d{4}[-/]\d\d[-/]\d\d([T ]\d\d?:\d\d)?")
+_COMMA_DECIMAL = re.compile(r"[+-]?\d+,\d+$")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """names : of the header, or "column 1".. without one; first_line : number of the first row."""
+
+    delimiter: str
+    names: tuple[str, ...]
+    has_header: bool
+    decimal: str
+    first_line: int
+    sample: tuple[tuple[str, ...], ...]
+
+    @property
+    def header_row(self) -> list[str]:
+        return [name.strip() for name in self.names]
+
+
+def looks_like_time(cell: str) -> bool:
+    return bool(_TIME.match(cell.strip().strip("\"'")))
+
+
+def split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """Rows of cells; a line that the csv rules refuse becomes an empty row."""
+    rows = []
+    for line in lines:
+        try:
+            rows.append(next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), []))
+        except csv.Error:
+            rows.append([])
+    return rows
+
+
+def sniff_dialect(lines: Sequence[str]) -> Dialect | None:
+    """The dialect of a table by its first lines; None when they hold no table.
+
+    A table: most lines have the same number of cells, and its cells are short numbers or words.
+    """
+    numbered = [
+        (number, line)
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ][:LOOK_LINES]
+    if not numbered:
+        return None
+    texts = [line for _, line in numbered]
+    delimiter = _best_delimiter(texts)
+    rows = split(texts, delimiter)
+    width = len(rows[0])
+    if not 1 <= width <= MAX_COLUMNS:
+        return None
+    same = sum(len(row) == width for row in rows)
+    if 2 * same < len(rows):
+        return None
+    has_header = _is_header(rows[0])
+    body = rows[1:] if has_header else rows
+    names = [cell.strip() or f"column {i}" for i, cell in enumerate(rows[0], 1)]
+    if not has_header:
+        names = [f"column {i}" for i in range(1, width + 1)]
+    first_line = numbered[0][0] + (1 if has_header else 0)
+    sample = tuple(tuple(row) for row in body[:LOOK_LINES] if row)
+    return Dialect(
+        delimiter,
+        tuple(_unique(names)),
+        has_header,
+        _decimal(sample, delimiter),
+        first_line,
+        sample,
+    )
+
+
+def _best_delimiter(lines: Sequence[str]) -> str:
+    best, best_score = ",", 0.0
+    for delimiter in DELIMITERS:
+        widths = [len(row) for row in split(lines, delimiter)]
+        width, times = Counter(widths).most_common(1)[0]
+        score = times / len(widths) * (width > 1) + 1e-3 * (widths[0] == width) * (width > 1)
+        if score > best_score:
+            best, best_score = delimiter, score
+    return best
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    """A first line is a header unless it holds numbers, times or blanks alone."""
+    filled = [cell for cell in row if not is_blank(cell)]
+    values = sum(is_number(c) or is_number(c, ",") or looks_like_time(c) for c in filled)
+    return bool(filled) and 2 * values < len(filled)
+
+
+def _decimal(sample: Sequence[Sequence[str]], delimiter: str) -> str:
+    if delimiter == ",":
+        return "."
+    cells = [cell.strip() for row in sample for cell in row]
+    commas = sum(bool(_COMMA_DECIMAL.match(cell)) for cell in cells)
+    dots = sum("." in cell and is_number(cell) for cell in cells)
+    return "," if commas > dots else "."
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    seen: Counter[str] = Counter()
+    result = []
+    for name in names:
+        seen[name] += 1
+        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return result
