@@ -6,28 +6,35 @@ Records are hashed by their content, so a cached answer is never that of another
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, BinaryIO
 
 import numpy as np
 import streamlit as st
 
+from app.charts.memory import CapacityMark
+from app.memory_choice import MemoryChoice
 from core import break_even as break_even_core
 from core import memory as memory_core
 from core.buckets import Frontier, frontier, optimal_buckets
 from core.engines import ENGINES
-from core.example_trace import example_trace, poisson_arrivals
+from core.engines.protocol import StepKind
+from core.example_reading import example_reading as make_example
+from core.example_trace import poisson_arrivals
 from core.padding import PaddingReport, padding_report
 from core.profiles import shipped_profiles
 from core.readers import ReadOptions, read
+from core.readers.common.lengths import weighted_percentiles
 from core.readers.reading import Reading
 from core.records import (
     BucketSet,
     GraphMemory,
+    LengthHistogram,
     PoolPolicy,
     Profile,
+    SizeUnit,
     StepCost,
     StepHistogram,
     Trace,
@@ -76,8 +83,10 @@ _HASH: dict[str | type, Any] = {
     cls: content_digest
     for cls in (
         BucketSet,
+        Frontier,
         GraphMemory,
         Machine,
+        MemoryChoice,
         Profile,
         ReadOptions,
         StepCost,
@@ -95,9 +104,15 @@ def reading(file: BinaryIO, name: str, options: ReadOptions) -> Reading:
     return read(file, name=name, options=options)
 
 
-@st.cache_data(max_entries=2, show_spinner="Making the example trace …")
-def example() -> Trace:
-    return example_trace()
+@st.cache_data(max_entries=1, show_spinner="Making the example trace …")
+def example_reading() -> Reading:
+    return make_example()
+
+
+def length_marks(histogram: LengthHistogram) -> dict[str, float]:
+    """Labelled percentiles for a length chart."""
+    values = weighted_percentiles(histogram, (50.0, 90.0, 99.0))
+    return dict(zip(("p50", "p90", "p99"), values.tolist(), strict=True))
 
 
 @st.cache_data(max_entries=8, show_spinner="Simulating the engine …", hash_funcs=_HASH)
@@ -106,6 +121,14 @@ def simulation(
 ) -> SimulationResult:
     """Raises SettingError."""
     return simulate(trace, machine, cost, sizes)
+
+
+@st.cache_data(max_entries=8, hash_funcs=_HASH)
+def scaled(trace: Trace, load_factor: float) -> Trace:
+    """The same requests arriving `load_factor` times as fast."""
+    if load_factor == 1 or trace.arrival_s is None:
+        return trace
+    return replace(trace, arrival_s=trace.arrival_s / load_factor)
 
 
 @st.cache_data(max_entries=8, hash_funcs=_HASH)
@@ -130,10 +153,25 @@ def best_set(histogram: StepHistogram, num_graphs: int) -> BucketSet:
     return optimal_buckets(histogram, max_graphs=num_graphs)
 
 
+@dataclass(frozen=True)
+class EngineDefault:
+    """An engine's own list, with what to say beside it."""
+
+    sizes: tuple[int, ...]
+    unit: SizeUnit
+    note: str
+
+
 @st.cache_data(max_entries=64)
-def engine_default(engine: str, version: str | None, settings: Mapping[str, Any]) -> Any:
-    """DefaultSizes of an engine. Raises SettingError."""
-    return ENGINES[engine].default_sizes(version, settings)
+def engine_default(
+    engine: str, version: str | None, settings: Mapping[str, Any], unit: SizeUnit
+) -> EngineDefault:
+    """Decode graphs for batches, prefill graphs for tokens and lengths. Raises SettingError."""
+    kind = StepKind.DECODE if unit is SizeUnit.REQUESTS else StepKind.PREFILL
+    found = ENGINES[engine].default_sizes(version, settings, kind)
+    version = version or ENGINES[engine].versions[0]
+    note = " ".join((f"{ENGINES[engine].label} {version}, {found.source}.", *found.notes))
+    return EngineDefault(found.sizes, found.unit, note)
 
 
 @st.cache_data(max_entries=32, hash_funcs=_HASH)
@@ -166,5 +204,60 @@ def cost_view(name: str, profile: Profile | None) -> CostView:
 
 
 @st.cache_data(max_entries=64, hash_funcs=_HASH)
-def graph_bytes(sizes: tuple[int, ...], memory: GraphMemory, policy: PoolPolicy) -> float:
+def graph_bytes(
+    sizes: tuple[int, ...],
+    memory: GraphMemory,
+    policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
+) -> float:
     return memory_core.graph_bytes(sizes, memory, policy)
+
+
+@st.cache_data(max_entries=64, hash_funcs=_HASH)
+def mean_step_us(histogram: StepHistogram, sizes: tuple[int, ...], cost: StepCost) -> float:
+    """Mean wall time of one step of this traffic with these graphs [us]."""
+    return break_even_core.bucket_break_even(histogram, sizes, cost).whole.graph_us
+
+
+@st.cache_data(max_entries=16, hash_funcs=_HASH)
+def capacity_curves(
+    best: Frontier, choice: MemoryChoice, memory: GraphMemory
+) -> list[memory_core.CapacityCurve]:
+    """KV left beside the best sets of 0, 1, 2 ... graphs: the chosen pool and private pools."""
+    sets = [(), *(point.sizes for point in best.points)]
+    policies = dict.fromkeys([choice.policy, PoolPolicy.PRIVATE])
+    return [_capacity(sets, choice, memory, policy) for policy in policies]
+
+
+def _capacity(
+    sets: Sequence[Sequence[int]], choice: MemoryChoice, memory: GraphMemory, policy: PoolPolicy
+) -> memory_core.CapacityCurve:
+    return memory_core.capacity_curve(
+        sets,
+        free_bytes=choice.free_bytes,
+        memory=memory,
+        policy=policy,
+        bytes_per_token=choice.kv_bytes_per_token,
+        tokens_per_request=choice.tokens_per_request,
+    )
+
+
+def capacity_mark(
+    bucket_set: BucketSet, colour: str, choice: MemoryChoice, memory: GraphMemory
+) -> CapacityMark:
+    """What one set's graphs take and leave, for its point on the chart."""
+    curve = _capacity([bucket_set.sizes], choice, memory, choice.policy)
+    return CapacityMark(
+        bucket_set.name,
+        len(bucket_set),
+        float(curve.graph_bytes[0]),
+        int(curve.kv_blocks[0]),
+        int(curve.kv_tokens[0]),
+        int(curve.requests[0]),
+        float(curve.kv_lost[0]),
+        colour,
+    )
+
+
+def curves(item: break_even_core.BucketBreakEven) -> break_even_core.CumulativeCurves:
+    """Cumulative time of a bucket or of the whole set."""
+    return break_even_core.cumulative_curves(item.capture_us, item.eager_us, item.graph_us)

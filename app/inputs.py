@@ -117,7 +117,7 @@ def cost_inputs() -> compute.CostView:
 
 def chosen_cost(name: str | None = None) -> compute.CostView:
     """The step cost last chosen."""
-    name = name or state.value("cost_name", ASSUMED_COST)
+    name = str(name or state.value("cost_name", ASSUMED_COST))
     return compute.cost_view(name, known_profiles().get(name))
 
 
@@ -149,7 +149,7 @@ def _set_label(name: str) -> str:
 
 def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[BucketSet]:
     """Widgets that choose the sets to compare; invalid ones are named and left out."""
-    options = [*(n for n in ENGINES if ENGINES[n].has_default), POWERS, BEST, OWN]
+    options = [*ENGINES, POWERS, BEST, OWN]
     if captured is not None:
         options.insert(0, FROM_LOG)
     default = [name for name in DEFAULT_SETS if name in options]
@@ -189,9 +189,9 @@ def chosen_sets(
     histogram: StepHistogram, captured: BucketSet | None, names: Sequence[str] | None = None
 ) -> list[BucketSet]:
     """The sets last chosen, for the traffic at hand; what cannot be made is said."""
-    names = names if names is not None else state.value("sets", list(DEFAULT_SETS))
+    chosen: Sequence[str] = state.value("sets", list(DEFAULT_SETS)) if names is None else names
     sets = []
-    for name in names:
+    for name in chosen:
         try:
             sets.append(_make_set(name, histogram, captured))
         except ProjectError as error:
@@ -210,15 +210,18 @@ def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -
         return BucketSet(f"{BEST}, K={k}", compute.best_set(histogram, k).sizes)
     if name == OWN:
         return BucketSet(OWN, parse_sizes(state.value("own_sizes", "1, 2, 4, 8")))
+    found = engine_default(name, histogram.unit)
+    return BucketSet(f"{ENGINES[name].label} default", found.sizes, found.unit, found.note)
+
+
+def engine_default(name: str, unit: SizeUnit) -> compute.EngineDefault:
+    """What an engine captures under the limits of this session, for decode or prefill graphs."""
     engine = ENGINES[name]
+    known = {setting.name for setting in engine.settings}
     limits = serving_limits()
-    settings = {
-        key: getattr(limits, key)
-        for key in ("max_num_seqs", "max_num_batched_tokens")
-        if key in {setting.name for setting in engine.settings}
-    }
-    found = compute.engine_default(name, None, settings)
-    return BucketSet(f"{engine.label} default", found.sizes, found.unit, " ".join(found.notes))
+    shared = ("max_num_seqs", "max_num_batched_tokens")
+    settings = {key: getattr(limits, key) for key in shared if key in known}
+    return compute.engine_default(name, None, settings, unit)
 
 
 def unit_words(unit: SizeUnit) -> str:

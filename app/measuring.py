@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import compute, inputs, jobs, state, theme, traffic
+from app import inputs, jobs, state, theme, traffic
 from app.charts.measured import graph_memory_figure, step_time_figure
+from app.tables import measured_rows
 from app.views import chart, table
 from core.errors import ProjectError
 from core.records import MeasureSpec, ModelShape
@@ -142,7 +143,7 @@ def _draw_job(job: JobState) -> None:
     chart(step_time_figure(job.rows, device), "measured_times")
     if any(row.pool_bytes is not None for row in job.rows):
         chart(graph_memory_figure(job.rows[::-1], device), "measured_memory")
-    table(compute.measured_rows(job.rows), "measured_rows")
+    table(measured_rows(job.rows), "measured_rows")
     st.caption(_measured_caption(job))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import streamlit as st
 
 from app import state
+from app.memory_choice import MemoryChoice
 from core.errors import ModelConfigError
 from core.memory import ModelMemory, model_memory
 from core.records import PoolPolicy
@@ -22,17 +22,6 @@ LLAMA_8B = {
     "vocab_size": 128256,
     "torch_dtype": "bfloat16",
 }
-
-
-@dataclass(frozen=True)
-class MemoryChoice:
-    """What is free for graphs and KV cache, and what a token and a request take."""
-
-    free_bytes: float
-    kv_bytes_per_token: float
-    tokens_per_request: float
-    policy: PoolPolicy
-    kv_origin: str
 
 
 def memory_inputs(workload: state.Workload | None) -> MemoryChoice:

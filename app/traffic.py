@@ -9,7 +9,7 @@ import streamlit as st
 from app import compute, inputs, state
 from core.errors import ProjectError
 from core.histogram import steps_from_lengths
-from core.records import Grade, StepHistogram, Trace
+from core.records import Grade, SizeUnit, StepHistogram, Trace
 from core.simulate import Machine, SimulationResult
 
 DECODE = "Decode batch (requests a step)"
@@ -104,7 +104,9 @@ def _simulated(trace: Trace, kind: str) -> Traffic:
         max_num_seqs=limits.max_num_seqs,
         max_num_batched_tokens=limits.max_num_batched_tokens,
     )
-    result = compute.simulation(compute.scaled(trace, limits.load_factor), machine, view.cost)
+    sizes = inputs.engine_default("vllm", SizeUnit.REQUESTS).sizes
+    scaled = compute.scaled(trace, limits.load_factor)
+    result = compute.simulation(scaled, machine, view.cost, sizes)
     steps = result.decode_steps if kind == DECODE else result.mixed_steps
     note = (
         f"estimated: {len(trace):,} requests replayed at load x{limits.load_factor:g} through a "

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import compute, inputs, state, theme, traffic
 from app.charts.break_even import cumulative_figure, gain_figure
+from app.tables import verdict_rows
 from app.views import chart, table, traffic_caption
 from core.errors import ProjectError
 
@@ -48,7 +49,8 @@ columns[3].metric(
     help="Time this traffic needs to run that many steps; needs the duration of the traffic.",
 )
 st.caption(
-    f"All times {view.cost.origin.value}: {view.cost.source}. Steps: {found.histogram.origin.value}."
+    f"All times {view.cost.origin.value}: {view.cost.source}. "
+    f"Steps: {found.histogram.origin.value}."
 )
 
 used = [row for row in result.rows if row.hits]
@@ -65,4 +67,4 @@ chart(
 chart(gain_figure(result.rows, state.colour_of(picked.name), found.histogram.unit.value), "gain")
 
 st.subheader("Verdict for each bucket", anchor=False)
-table(compute.verdict_rows(result), "verdicts")
+table(verdict_rows(result.rows), "verdicts")

@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from app import compute, inputs, state, theme, traffic
+from app import compute, inputs, state, traffic
 from app.charts.padding import SetView, frontier_figure, hits_figure, padding_figure
+from app.tables import comparison_rows
 from app.views import chart, table, traffic_caption
 from core.errors import ProjectError
 
@@ -31,7 +32,9 @@ except ProjectError as error:
 views = [
     SetView(s, compute.padding(found.histogram, s.sizes), state.colour_of(s.name)) for s in sets
 ]
-table(compute.comparison_rows(found.histogram, views, view), "comparison")
+step_us = [compute.mean_step_us(found.histogram, s.sizes, view.cost) for s in sets]
+taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]
+table(comparison_rows(views, step_us, taken), "comparison")
 st.caption(
     "waste = padded slots / slots replayed; overhead = padded / useful; coverage = steps that run "
     f"a graph. Mean step time is {view.cost.origin.value} ({view.cost.source}); graph memory is "

@@ -5,6 +5,7 @@ import streamlit as st
 from app import compute, inputs, state, traffic
 from app.charts.memory import capacity_figure
 from app.memory_inputs import memory_inputs
+from app.tables import capacity_rows
 from app.views import chart, table
 from core.errors import ProjectError
 
@@ -20,7 +21,9 @@ sets = inputs.chosen_sets(found.histogram, workload.reading.captured if workload
 try:
     choice = memory_inputs(workload)
     view = inputs.chosen_cost()
-    curves, marks = compute.capacity(found.histogram, sets, choice, view, state.colour_of)
+    best = compute.best_frontier(found.histogram)
+    curves = compute.capacity_curves(best, choice, view.memory)
+    marks = [compute.capacity_mark(s, state.colour_of(s.name), choice, view.memory) for s in sets]
 except ProjectError as error:
     st.error(str(error))
     st.stop()
@@ -30,4 +33,4 @@ st.caption(
     f"{choice.kv_origin}. Curves add the best possible sets of 1, 2, 3 … graphs; points are your "
     "sets with the chosen pool."
 )
-table(compute.capacity_rows(sets, choice, view), "capacity_table")
+table(capacity_rows(marks), "capacity_table")

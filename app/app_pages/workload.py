@@ -29,7 +29,10 @@ if len(kinds) > 1:
     if state.value("bucketed", kinds[0]) not in kinds:
         state.set_values({"bucketed": kinds[0]})
     st.radio(
-        "What do the graphs bucket?", kinds, key=state.remember("bucketed", kinds[0]), horizontal=True
+        "What do the graphs bucket?",
+        kinds,
+        key=state.remember("bucketed", kinds[0]),
+        horizontal=True,
     )
     state.keep("bucketed")
 if workload.reading.trace is not None and state.value("bucketed", kinds[0]) != traffic.PROMPT:

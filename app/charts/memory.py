@@ -13,12 +13,15 @@ from core.memory import CapacityCurve
 
 @dataclass(frozen=True)
 class CapacityMark:
-    """Where a bucket set stands: its graphs and the KV tokens it leaves."""
+    """Where a bucket set stands: what its graphs take, and what they leave."""
 
     name: str
     num_graphs: int
-    kv_tokens: float
-    requests: float
+    graph_bytes: float
+    kv_blocks: int
+    kv_tokens: int
+    requests: int
+    kv_lost: float
     colour: str
 
 

@@ -1,0 +1,105 @@
+"""Tables: results of core as rows of printed texts, pure functions like the charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app import theme
+from app.charts.memory import CapacityMark
+from app.charts.padding import SetView
+from core.break_even import BucketBreakEven
+from core.records import MeasureRow, Origin
+
+Row = dict[str, object]
+
+
+def comparison_rows(
+    views: Sequence[SetView], step_us: Sequence[float], graph_bytes: Sequence[float]
+) -> list[Row]:
+    """One row a set: what it pads, covers, costs."""
+    rows = []
+    for view, mean_us, taken in zip(views, step_us, graph_bytes, strict=True):
+        report = view.report
+        rows.append(
+            {
+                "bucket set": view.bucket_set.name,
+                "graphs": len(view.bucket_set),
+                "largest": view.bucket_set.sizes[-1],
+                "waste": theme.share_text(report.waste),
+                "overhead": theme.share_text(report.overhead),
+                "coverage": theme.share_text(report.coverage),
+                "padded slots": theme.count_text(report.padded_total),
+                "eager steps": theme.count_text(report.eager_steps),
+                "never used": len(report.unused),
+                "mean step": theme.us_text(mean_us),
+                "graph memory": theme.bytes_text(taken),
+            }
+        )
+    return rows
+
+
+def verdict_rows(rows: Sequence[BucketBreakEven]) -> list[Row]:
+    """One row a bucket: its gain, its break-even and what to do with it."""
+    return [
+        {
+            "bucket": row.size,
+            "steps": theme.count_text(row.hits),
+            "eager step": theme.us_text(row.eager_us),
+            "graph step": theme.us_text(row.graph_us),
+            "net gain": theme.us_text(row.net_us),
+            "capture": theme.us_text(row.capture_us),
+            "saves from step": "never" if row.saves_from is None else f"{row.saves_from:,}",
+            "of this traffic": theme.seconds_text(row.pays_back_s),
+            "verdict": str(row.verdict),
+            "why": row.reason,
+        }
+        for row in rows
+    ]
+
+
+def capacity_rows(marks: Sequence[CapacityMark]) -> list[Row]:
+    """One row a set: what its graphs take and what they leave."""
+    return [
+        {
+            "bucket set": mark.name,
+            "graphs": mark.num_graphs,
+            "graph memory": theme.bytes_text(mark.graph_bytes),
+            "KV tokens": theme.count_text(mark.kv_tokens),
+            "KV blocks": theme.count_text(mark.kv_blocks),
+            "concurrent requests": theme.count_text(mark.requests),
+            "KV cache lost": theme.share_text(mark.kv_lost),
+        }
+        for mark in marks
+    ]
+
+
+def measured_rows(rows: Sequence[MeasureRow]) -> list[Row]:
+    """One row a measured size; what a device cannot measure is left out, not guessed."""
+    result = []
+    for row in rows:
+        cells: Row = {
+            "size": row.size,
+            "eager step": theme.us_text(row.eager_us),
+            "graph replay": theme.us_text(row.replay_us),
+            "eager submit": theme.us_text(row.eager_host_us),
+            "replay submit": theme.us_text(row.replay_host_us),
+            "copy in": theme.us_text(row.copy_us),
+            "capture": "–" if row.capture_ms is None else f"{row.capture_ms:.1f} ms",
+            "pool": theme.bytes_text(row.pool_bytes),
+            "samples": row.samples,
+            "same as eager": {True: "yes", False: "NO", None: "–"}[row.equal],
+            "error": row.error or "",
+        }
+        result.append(cells)
+    return [
+        {key: text for key, text in cells.items() if key == "size" or _any(result, key)}
+        for cells in result
+    ]
+
+
+def _any(rows: Sequence[Row], key: str) -> bool:
+    return any(row[key] not in ("–", "") for row in rows)
+
+
+def origin_text(origin: Origin, source: str) -> str:
+    return f"{origin.value.capitalize()}: {source}"

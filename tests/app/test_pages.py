@@ -1,0 +1,174 @@
+"""Each page, driven by its widgets, without a browser."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.app.apptest import figure, numbers, open_app, table_row, texts
+from tests.conftest import DATA
+
+PAGES = ("workload.py", "buckets.py", "break_even.py", "memory.py", "measure.py")
+BATCHES = b"batch,count\n1,1\n3,1\n5,1\n8,1\n"
+
+
+@pytest.fixture(autouse=True)
+def own_database(tmp_path, monkeypatch):
+    """No test sees the jobs of another, or of the developer."""
+    import streamlit as st
+
+    monkeypatch.setenv("BUCKETWISE_DATABASE_URL", f"sqlite:///{tmp_path / 'jobs.sqlite'}")
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+def with_file(data: bytes, name: str):
+    at = open_app()
+    at.file_uploader(key="upload").set_value((name, data, "text/csv")).run()
+    assert not at.exception, at.exception
+    return at
+
+
+def to_page(at, page: str):
+    at.switch_page(f"app_pages/{page}").run()
+    assert not at.exception, at.exception
+    return at
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_empty_state_says_what_to_do(page):
+    """Without traffic each page says so in a sentence and shows no error."""
+    at = open_app(page)
+    assert not at.error
+    text = texts(at)
+    assert "example" in text or "worker" in text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_works_with_the_example(page):
+    """The example, opened by a link, gives every page something to show."""
+    at = open_app(page, example="1")
+    assert not at.error
+    if page != "measure.py":
+        assert at.get("plotly_chart")
+
+
+def test_four_batches_waste_four_of_twenty_one():
+    """Batches 1, 3, 5, 8 on 1, 2, 4, 8: 17 useful of 21 slots, waste 19.0 %; with 5, 1 of 18."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "buckets.py")
+    at.multiselect(key="sets").set_value(["My list"])
+    at.text_input(key="own_sizes").set_value("1 2 4 8").run()
+    row = table_row(at, "bucket set", "My list")
+    assert (row["waste"], row["padded slots"]) == ("19.0 %", "4")
+    at.text_input(key="own_sizes").set_value("1 2 4 5 8").run()
+    row = table_row(at, "bucket set", "My list")
+    assert (row["waste"], row["padded slots"]) == ("5.6 %", "1")
+
+
+def test_padding_chart_shows_the_padded_slots():
+    """The bars are the report's numbers: sizes 1, 3, 5, 8 pad 0, 1, 3, 0 slots."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "buckets.py")
+    at.multiselect(key="sets").set_value(["My list"])
+    at.text_input(key="own_sizes").set_value("1 2 4 8").run()
+    traces = {t["name"]: t for t in figure(at, "Slots")["data"] if t.get("x")}
+    assert numbers(traces["padded"]["x"]) == [1, 3, 5, 8]
+    assert numbers(traces["padded"]["y"]) == [0, 1, 3, 0]
+    assert numbers(traces["useful"]["y"]) == [1, 3, 5, 8]
+
+
+def test_best_set_reaches_zero_padding_with_a_graph_for_each_size():
+    """The frontier of four distinct sizes ends at K=4 without padding."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "buckets.py")
+    best = figure(at, "Padding against")["data"][0]
+    assert numbers(best["x"])[:4] == [1, 2, 3, 4]
+    assert numbers(best["y"])[3] == 0
+    assert numbers(best["y"])[0] == pytest.approx(100 * 15 / 32)  # 1,3,5,8 all in bucket 8
+
+
+def test_a_list_that_is_no_list_is_answered_with_a_sentence():
+    """A typing error names the piece, and the other sets stay."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "buckets.py")
+    at.multiselect(key="sets").set_value(["My list", "Powers of two"])
+    at.text_input(key="own_sizes").set_value("1, two, 4").run()
+    assert not at.exception
+    assert "'two' is not a capture size" in at.warning[0].value
+    assert table_row(at, "bucket set", "Powers of two")["graphs"] == 4
+
+
+def test_unknown_file_is_one_sentence_and_keeps_the_old_workload():
+    """A file that is nothing we know is an error in one sentence; what was there stays."""
+    at = with_file(BATCHES, "batches.csv")
+    at.file_uploader(key="upload").set_value(("x.bin", bytes(range(256)) * 4, "")).run()
+    assert not at.exception
+    assert len(at.error) == 1 and "Traceback" not in at.error[0].value
+    assert "batches.csv" in texts(at)
+
+
+def test_azure_slice_is_read_and_simulated():
+    """An Azure trace shows its lengths and gives decode steps, labelled estimated."""
+    path = next((DATA / "traces").rglob("*azure*conv*.csv"))
+    at = with_file(path.read_bytes(), path.name)
+    assert figure(at, "Prompt length")["data"]
+    steps = figure(at, "Step sizes (estimated)")["data"][0]
+    assert min(numbers(steps["y"])) >= 1
+    assert "step times assumed" in texts(at)
+
+
+def test_choices_survive_a_change_of_page():
+    """K chosen on Buckets is still there after a visit to Memory, and in the address bar."""
+    at = open_app("buckets.py", example="1")
+    at.number_input(key="best_k").set_value(7).run()
+    to_page(at, "memory.py")
+    to_page(at, "buckets.py")
+    assert at.number_input(key="best_k").value == 7
+    assert at.query_params["k"] in ("7", ["7"])
+    assert table_row(at, "bucket set", "Best possible, K=7")["graphs"] == 7
+
+
+def test_a_malformed_link_is_said():
+    """A link with k=seven works, with the default, and says so."""
+    at = open_app("buckets.py", example="1", k="seven")
+    assert at.number_input(key="best_k").value == 16
+    to_page(at, "buckets.py")
+
+
+def test_same_set_has_the_same_colour_on_every_page():
+    """A set's colour on the Memory chart is its colour on the Buckets chart."""
+    at = open_app("buckets.py", example="1")
+    padding = {t["name"]: t["marker"]["color"] for t in figure(at, "Padding against")["data"][1:]}
+    to_page(at, "memory.py")
+    memory = {
+        t["name"]: t["marker"]["color"]
+        for t in figure(at, "KV cache left")["data"]
+        if t["mode"] == "markers"
+    }
+    assert padding and memory == padding
+
+
+def test_break_even_page_says_never_when_nothing_is_gained():
+    """The verdict table has a row for each bucket of the chosen set."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "break_even.py")
+    at.selectbox(key="even_set").set_value("Powers of two").run()
+    sizes = {table_row(at, "bucket", size)["bucket"] for size in (1, 2, 4, 8)}
+    assert sizes == {1, 2, 4, 8}
+    assert table_row(at, "bucket", 2)["verdict"].startswith("drop")  # no step of size 2
+
+
+def test_more_graphs_leave_fewer_kv_tokens():
+    """Every curve on the Memory page falls with the number of graphs."""
+    at = open_app("memory.py", example="1")
+    for trace in figure(at, "KV cache left")["data"]:
+        if trace["mode"] == "lines":
+            assert (np.diff(numbers(trace["y"])) <= 0).all()
+
+
+def test_job_without_a_worker_says_so():
+    """A measurement that nobody can run is accepted and says that no worker listens."""
+    at = open_app("measure.py", example="1")
+    at.text_input(key="measure_sizes").set_value("1, 2")
+    at.button[0].click() if not at.button else None
+    submit = next(b for b in at.button if b.label == "Measure")
+    submit.click().run()
+    assert not at.exception
+    assert "worker" in texts(at)
