@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.engines.ladder import ceil_to, ladder, steps
-from core.engines.protocol import Dropped
+from core.engines.plan import Dropped
 from core.engines.versions import Release
 
 _TIERS = (

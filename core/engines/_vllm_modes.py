@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from core.engines.protocol import Mode
+from core.engines.plan import Mode
 from core.engines.versions import Release
 from core.errors import SettingError
 

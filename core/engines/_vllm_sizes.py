@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.engines.ladder import ceil_to, ladder, powers_of_two, steps
-from core.engines.protocol import Dropped
+from core.engines.plan import Dropped
 from core.engines.versions import Release
 from core.errors import SettingError
 

@@ -9,156 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from core.engines.dispatch import Dispatch, RankDispatch, RankRule, dispatch, dispatch_ranks
+from core.engines.plan import DefaultSizes, Plan, StepKind
 from core.engines.settings import Setting, checked
 from core.engines.versions import Release, resolve
-from core.errors import CaptureSizesError
-from core.records import IntArray, SizeUnit, normalised_sizes
-
-
-class StepKind(StrEnum):
-    """DECODE: every request of the step decodes, each with the same number of tokens.
-    PREFILL: the step holds prompt tokens, alone or mixed with decoding requests."""
-
-    DECODE = "decode"
-    PREFILL = "prefill"
-
-
-class Mode(StrEnum):
-    """How a step runs."""
-
-    FULL = "full"
-    PIECEWISE = "piecewise"
-    EAGER = "eager"
-    RECOMPILE = "recompile"
-    ERROR = "error"
-
-
-class Severity(StrEnum):
-    """ERROR: the engine does not start or steps fail. WARNING: steps get slower or the setting is
-    changed. INFO: good to know."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    INFO = "info"
-
-
-@dataclass(frozen=True)
-class DefaultSizes:
-    """The list an engine captures, ascending; empty when it captures nothing."""
-
-    sizes: tuple[int, ...]
-    unit: SizeUnit
-    notes: tuple[str, ...]
-    source: str
-
-
-@dataclass(frozen=True)
-class GraphList:
-    """Graphs of one mode that a step may use.
-
-    sizes : ascending
-    exact : only a step of exactly a captured size replays (padding is off)
-    max_ratio : a step runs eager when its padded size exceeds this multiple of its size
-    """
-
-    mode: Mode
-    sizes: tuple[int, ...]
-    exact: bool = False
-    max_ratio: float | None = None
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """Sizes that were asked for and will not be captured."""
-
-    sizes: tuple[int, ...]
-    reason: str
-
-
-@dataclass(frozen=True)
-class GraphCount:
-    """Graphs of one kind; `variants` multiplies (LoRA cases, draft models)."""
-
-    what: str
-    sizes: int
-    variants: int = 1
-
-    @property
-    def graphs(self) -> int:
-        return self.sizes * self.variants
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that will happen with a configuration.
-
-    affected : smallest and largest step size it concerns, in the plan's unit of `kind`
-    share : part of the user's steps that it concerns, 0..1; None without a histogram
-    fix : the exact text to use, or what to change
-    """
-
-    id: str
-    severity: Severity
-    text: str
-    fix: str = ""
-    load: str = ""
-    affected: tuple[int, int] | None = None
-    kind: StepKind = StepKind.DECODE
-    share: float | None = None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What an engine captures for a release, settings and, if given, the user's list.
-
-    sizes : the list as the engine's configuration ends up holding it [unit]
-    decode, prefill : graphs for each kind of step, the preferred ones first
-    tokens_per_request : slots one request takes in a decode step [unit]
-    full_load : the widest decode step the settings allow [unit]; None when the engine decides it
-        from memory
-    above : what a decode step does that no graph holds
-    """
-
-    sizes: tuple[int, ...]
-    unit: SizeUnit
-    decode: tuple[GraphList, ...]
-    prefill: tuple[GraphList, ...] = ()
-    prefill_unit: SizeUnit = SizeUnit.TOKENS
-    tokens_per_request: int = 1
-    full_load: int | None = None
-    above: Mode = Mode.EAGER
-    dropped: tuple[Dropped, ...] = ()
-    added: tuple[int, ...] = ()
-    counts: tuple[GraphCount, ...] = ()
-    notes: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    source: str = ""
-
-    @property
-    def graphs(self) -> int:
-        """Graph keys captured at start-up, all kinds and variants."""
-        return sum(count.graphs for count in self.counts)
-
-    def lists(self, kind: StepKind) -> tuple[GraphList, ...]:
-        return self.decode if kind is StepKind.DECODE else self.prefill
-
-
-@dataclass(frozen=True)
-class Dispatch:
-    """What steps of given sizes do.
-
-    padded : (n,) slots the step runs with; -1 where it runs eager or fails, so without padding
-    modes : one Mode a step
-    """
-
-    sizes: IntArray
-    padded: IntArray
-    modes: tuple[Mode, ...] = field(repr=False)
-    unit: SizeUnit = SizeUnit.TOKENS
+from core.records import IntArray, normalised_sizes
 
 
 class Engine(ABC):
@@ -172,6 +30,7 @@ class Engine(ABC):
     settings: ClassVar[tuple[Setting, ...]]
     list_setting: ClassVar[str | None] = None
     max_settings: ClassVar[tuple[str, ...]] = ()
+    rank_rule: ClassVar[RankRule] = RankRule.MAX
 
     def default_sizes(
         self,
@@ -203,27 +62,65 @@ class Engine(ABC):
         Raises SettingError as `default_sizes`, CaptureSizesError for a list that holds something
         else than whole numbers of 1 or more.
         """
-        release, note = resolve(self.label, self.versions, version)
-        values = checked(self.label, self.settings, settings)
-        if capture_sizes is not None:
-            values |= dict.fromkeys(self.max_settings)
-            wanted: tuple[int, ...] | None = normalised_sizes(capture_sizes)
-        else:
-            wanted = values.get(self.list_setting) if self.list_setting else None
+        release, values, wanted = self.checked_values(version, settings, capture_sizes)
         plan = self._plan(release, values, wanted)
-        return plan if not note else _with_note(plan, note)
+        note = self.version_note(version)
+        return replace(plan, notes=(note, *plan.notes)) if note else plan
+
+    def checked_values(
+        self,
+        version: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        capture_sizes: Sequence[int] | IntArray | None = None,
+    ) -> tuple[Release, dict[str, Any], tuple[int, ...] | None]:
+        """The release that answers, every setting with its value, and the user's list or None."""
+        release, _ = resolve(self.label, self.versions, version)
+        values = checked(self.label, self.settings, settings)
+        if capture_sizes is None:
+            return release, values, values.get(self.list_setting or "")
+        values |= dict.fromkeys(self.max_settings)
+        return release, values, normalised_sizes(capture_sizes)
+
+    def version_note(self, version: str | None) -> str:
+        """A sentence when another release than the one asked for answers; else empty."""
+        return resolve(self.label, self.versions, version)[1]
+
+    def dispatch_sizes(
+        self,
+        sizes: Sequence[int] | IntArray,
+        capture_sizes: Sequence[int] | IntArray | None = None,
+        version: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        kind: StepKind = StepKind.DECODE,
+    ) -> Dispatch:
+        """What steps of these sizes do, by this engine's own rule.
+
+        sizes : (n,) in the plan's unit of `kind` (core.engines.dispatch.in_plan_unit converts)
+        capture_sizes : the list to try; None for the one the settings lead to
+        Raises as `plan`; HistogramError for a size below 1.
+        """
+        plan = self.plan(version, settings, capture_sizes)
+        return dispatch(plan, sizes, kind, self.run_time_size)
+
+    def dispatch_ranks(
+        self,
+        ranks: Sequence[int],
+        capture_sizes: Sequence[int] | IntArray | None = None,
+        version: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        kind: StepKind = StepKind.DECODE,
+    ) -> RankDispatch:
+        """What data-parallel ranks with these sizes do together, by this engine's own rule."""
+        plan = self.plan(version, settings, capture_sizes)
+        exact = any(graphs.exact for graphs in plan.lists(kind))
+        return dispatch_ranks(plan, ranks, RankRule.EQUAL if exact else self.rank_rule, kind)
+
+    def run_time_size(self, size: int) -> int:
+        """The size that is compiled while serving, for engines that do so."""
+        return size
 
     @abstractmethod
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
     ) -> Plan:
         """The plan for checked values; `wanted` is the user's list, or None."""
-
-    def no_list(self, wanted: tuple[int, ...] | None) -> None:
-        """Raises CaptureSizesError when a list is given to an engine that takes none."""
-        if wanted is not None:
-            raise CaptureSizesError(f"{self.label} has no setting for a list of capture sizes.")
-
-
-def _with_note(plan: Plan, note: str) -> Plan:
-    return replace(plan, notes=(note, *plan.notes))

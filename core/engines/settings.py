@@ -154,6 +154,8 @@ def _as_sizes(value: object) -> tuple[int, ...]:
         parts = value
     else:
         parts = [value]
+    if not parts:
+        raise ValueError
     return tuple(_as_int(part) for part in parts)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from core.engines import _sglang_sizes as rule
-from core.engines.protocol import Engine, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.protocol import Engine
 from core.engines.settings import choice, number, size_list, switch, whole
 from core.engines.versions import Release
 from core.errors import SettingError

@@ -10,16 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from core.engines.ladder import ladder, powers_of_two, steps
-from core.engines.protocol import (
-    Dropped,
-    Engine,
-    Finding,
-    GraphCount,
-    GraphList,
-    Mode,
-    Plan,
-    Severity,
-)
+from core.engines.plan import Dropped, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.protocol import Engine
 from core.engines.settings import size_list, switch, whole
 from core.engines.versions import Release
 from core.errors import SettingError

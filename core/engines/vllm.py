@@ -10,15 +10,8 @@ from typing import Any
 from core.engines import _vllm_sizes as rule
 from core.engines._vllm_modes import Modes, resolve_modes, uses_v2
 from core.engines._vllm_settings import SETTINGS
-from core.engines.protocol import (
-    Engine,
-    Finding,
-    GraphCount,
-    GraphList,
-    Mode,
-    Plan,
-    Severity,
-)
+from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.protocol import Engine
 from core.engines.versions import Release
 from core.records import SizeUnit
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.engines import ENGINES, get_engine
 from core.engines.ladder import as_ranges, ceil_to
-from core.engines.protocol import StepKind
+from core.engines.plan import StepKind
 from core.engines.settings import SettingType
 from core.engines.versions import Release, resolve, version_key
 from core.errors import CaptureSizesError, SettingError

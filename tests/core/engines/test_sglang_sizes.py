@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.engines import ENGINES
-from core.engines.protocol import StepKind
+from core.engines.plan import StepKind
 from core.errors import SettingError
 from core.records import SizeUnit
 from tests.core.engines.notation import expand

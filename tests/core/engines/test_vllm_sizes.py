@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.engines import ENGINES
-from core.engines.protocol import Mode
+from core.engines.plan import Mode
 from core.errors import SettingError
 from core.records import SizeUnit
 from tests.core.engines.notation import expand

@@ -1,0 +1,138 @@
+"""vllm-ascend: vLLM's grid under a ceiling of its own, without vLLM's factor of two.
+
+Source: repository at 182b75ea (2026-08-22, 0.25.1rc1), restated; older releases limited the number
+of sizes by hardware streams, which `stream_budget` stands for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.engines._vllm_sizes import rounded, stepped
+from core.engines.ladder import ladder
+from core.engines.plan import Dropped, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.protocol import Engine
+from core.engines.settings import size_list, switch, whole
+from core.engines.versions import Release
+from core.errors import SettingError
+from core.records import SizeUnit
+
+CAP = 512
+SIZES_ON_950 = 4
+
+SETTINGS = (
+    whole("max_num_seqs", 256, "Requests in a step at most."),
+    whole("max_num_batched_tokens", 8192, "Tokens in a step at most."),
+    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", minimum=0),
+    size_list("cudagraph_capture_sizes", "Your own list of capture sizes, in tokens."),
+    whole("max_cudagraph_capture_size", None, "Largest capture size of the built-in grid."),
+    whole("tensor_parallel_size", 1, "Cards that share each layer."),
+    switch("tp_aligned", "Sequence parallelism, shared-expert DP or DSA-CP: multiples of TP."),
+    switch("device_950", "A 950 device: the list is thinned to 4 sizes."),
+    whole("stream_budget", None, "Older releases: 1920, later 1800 streams for all graphs."),
+    whole("num_layers", 32, "Layers of the model, for the stream budget."),
+    whole("parallel_factor", 1, "Communication streams a layer, for the stream budget."),
+    switch("enforce_eager", "Capture nothing."),
+)
+
+OFF = Finding(
+    "graphs-off",
+    Severity.WARNING,
+    "enforce_eager: no graph is captured, every step runs eager.",
+    "Leave out --enforce-eager.",
+    load="every load",
+)
+
+
+class VllmAscend(Engine):
+    id = "ascend"
+    label = "vllm-ascend"
+    aliases = ("vllm_ascend",)
+    position = 8
+    versions = ("0.25.1rc1",)
+    settings = SETTINGS
+    list_setting = "cudagraph_capture_sizes"
+    max_settings = ("max_cudagraph_capture_size",)
+
+    def _plan(
+        self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
+    ) -> Plan:
+        q = 1 + values["num_speculative_tokens"]
+        widest = values["max_num_seqs"] * q
+        sizes, dropped = ((), ()) if values["enforce_eager"] else _sizes(values, wanted, widest)
+        graphs = rounded(sizes, q)
+        decode = tuple(n for n in graphs if q <= n <= widest)
+        return Plan(
+            sizes=sizes,
+            unit=SizeUnit.TOKENS,
+            decode=_lists(decode, graphs),
+            prefill=_lists((), graphs),
+            tokens_per_request=q,
+            full_load=widest,
+            dropped=dropped,
+            counts=_counts(decode, graphs),
+            findings=() if sizes else (OFF,),
+            source="vllm-ascend 0.25.1rc1 platform (docs/engines.md)",
+        )
+
+
+def ceiling(max_num_seqs: int, q: int) -> int:
+    """The injected maximum [tokens]: the widest decode step, at most 512."""
+    return min(max_num_seqs * q, CAP)
+
+
+def _sizes(
+    values: dict[str, Any], wanted: tuple[int, ...] | None, widest: int
+) -> tuple[tuple[int, ...], tuple[Dropped, ...]]:
+    """The list and what was dropped. Raises SettingError when nothing is left."""
+    tokens = values["max_num_batched_tokens"]
+    asked = wanted
+    if asked is None:
+        largest = values["max_cudagraph_capture_size"] or min(widest, CAP)
+        asked = tuple(stepped(min(largest, tokens)))
+    sizes, dropped = _keep(ladder(asked), lambda n: n <= tokens, f"larger than {tokens} tokens")
+    tp = values["tensor_parallel_size"]
+    if values["tp_aligned"]:
+        why = f"not a multiple of tensor_parallel_size {tp}"
+        sizes, more = _keep(sizes, lambda n: n % tp == 0, why)
+        dropped += more
+    if not sizes:
+        raise SettingError(
+            f"No capture size is a multiple of tensor_parallel_size {tp}, so vllm-ascend does not "
+            f"start; give --cudagraph-capture-sizes {tp} {2 * tp} and more."
+        )
+    thinned = _thinned(sizes, values)
+    gone = tuple(n for n in sizes if n not in thinned)
+    why = f"the device holds {len(thinned)} sizes"
+    return thinned, (*dropped, Dropped(gone, why)) if gone else dropped
+
+
+def _keep(sizes: tuple[int, ...], test: Any, why: str) -> tuple[Any, tuple[Dropped, ...]]:
+    gone = tuple(n for n in sizes if not test(n))
+    return tuple(n for n in sizes if test(n)), (Dropped(gone, why),) if gone else ()
+
+
+def _thinned(sizes: tuple[int, ...], values: dict[str, Any]) -> tuple[int, ...]:
+    """Evenly chosen sizes, first and last included, where the device limits their number."""
+    room = SIZES_ON_950 if values["device_950"] else len(sizes)
+    if values["stream_budget"]:
+        a_size = (values["num_layers"] + 1) * values["parallel_factor"]
+        room = min(room, max(values["stream_budget"] // a_size, 1))
+    if room >= len(sizes):
+        return sizes
+    if room == 1:
+        return sizes[-1:]
+    return tuple(sizes[round(i * (len(sizes) - 1) / (room - 1))] for i in range(room))
+
+
+def _lists(decode: tuple[int, ...], mixed: tuple[int, ...]) -> tuple[GraphList, ...]:
+    pairs = ((Mode.FULL, decode), (Mode.PIECEWISE, mixed))
+    return tuple(GraphList(mode, sizes) for mode, sizes in pairs if sizes)
+
+
+def _counts(decode: tuple[int, ...], mixed: tuple[int, ...]) -> tuple[GraphCount, ...]:
+    pairs = (("piecewise", mixed), ("full", decode))
+    return tuple(GraphCount(what, len(sizes)) for what, sizes in pairs if sizes)
+
+
+ENGINE = VllmAscend()

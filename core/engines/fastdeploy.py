@@ -1,0 +1,119 @@
+"""FastDeploy: graphs by tokens, one dictionary from every real size to its padded size.
+
+Source: fastdeploy/config.py GraphOptimizationConfig (2025-2026), restated. The files carry no
+release: "main" is the corrected list, "2.0" the one before PR #2844, which skipped 288 to 512.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.engines.ladder import ladder, steps
+from core.engines.plan import Dropped, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.protocol import Engine
+from core.engines.settings import size_list, switch, whole
+from core.engines.versions import Release
+from core.records import SizeUnit
+
+DEFAULT_PREFILL = (1, 2, 4, 8)
+
+SETTINGS = (
+    whole("max_num_seqs", 256, "Requests in a step at most; the largest size captured."),
+    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", minimum=0),
+    size_list("cudagraph_capture_sizes", "Your own list, in tokens."),
+    switch("use_cudagraph", "Capture graphs.", default=True),
+    whole("graph_opt_level", 0, "0 captures decode steps; 1 may split the graph.", minimum=0),
+    switch("full_cuda_graph", "At level 1: whole graphs, for decode steps only.", default=True),
+    switch("cudagraph_only_prefill", "Capture prefill steps with the prefill list."),
+    size_list("cudagraph_capture_sizes_prefill", "Your own prefill list, in tokens."),
+    whole("max_capture_shape_prefill", 512, "Largest prefill size, in tokens."),
+    switch("enable_tsp", "Tensor and sequence parallel: sizes are multiples of its width."),
+    whole("tensor_parallel_size", 1, "Cards that share each layer."),
+)
+
+
+class FastDeploy(Engine):
+    id = "fastdeploy"
+    label = "FastDeploy"
+    position = 6
+    versions = ("main", "2.0")
+    settings = SETTINGS
+    list_setting = "cudagraph_capture_sizes"
+
+    def _plan(
+        self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
+    ) -> Plan:
+        q = 1 + values["num_speculative_tokens"]
+        largest = values["max_num_seqs"] * q
+        sizes, dropped, added = _sizes(release, values, wanted, largest)
+        if not values["use_cudagraph"]:
+            sizes, dropped, added = (), (), ()
+        prefill = _prefill(values, sizes)
+        decode = sizes if not values["cudagraph_only_prefill"] else ()
+        split = prefill and prefill[0].sizes == sizes
+        decode_mode = Mode.PIECEWISE if split else Mode.FULL
+        return Plan(
+            sizes=sizes,
+            unit=SizeUnit.TOKENS,
+            decode=(GraphList(decode_mode, decode),) if decode else (),
+            prefill=prefill,
+            tokens_per_request=q,
+            full_load=largest,
+            dropped=dropped,
+            added=added,
+            counts=_counts(decode, () if split else prefill),
+            notes=("FastDeploy prints the list in descending order.",),
+            findings=() if sizes else (OFF,),
+            source=f"FastDeploy {release} fastdeploy/config.py (docs/engines.md)",
+        )
+
+
+OFF = Finding(
+    "graphs-off",
+    Severity.WARNING,
+    "use_cudagraph is false: no graph is captured, every step runs eager.",
+    "--graph-optimization-config '{\"use_cudagraph\":true}'",
+    load="every load",
+)
+
+
+def _sizes(
+    release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None, largest: int
+) -> tuple[tuple[int, ...], tuple[Dropped, ...], tuple[int, ...]]:
+    """The list, what was dropped, what was added."""
+    asked = ladder([*wanted, largest]) if wanted is not None else candidates(release, largest)
+    cut = tuple(n for n in asked if n > largest)
+    dropped = [Dropped(cut, f"larger than {largest}, the widest decode step")] if cut else []
+    sizes = tuple(n for n in asked if n <= largest)
+    tp = values["tensor_parallel_size"]
+    odd = tuple(n for n in sizes if values["enable_tsp"] and n % tp)
+    if odd:
+        dropped.append(Dropped(odd, f"not a multiple of tensor_parallel_size {tp}"))
+    sizes = tuple(n for n in sizes if n not in odd)
+    added = (largest,) if wanted is not None and largest not in wanted else ()
+    return sizes, tuple(dropped if wanted is not None else dropped[:0]), added
+
+
+def candidates(release: Release, largest: int) -> tuple[int, ...]:
+    """The built-in list up to `largest`, which is always part of it."""
+    wide = steps(288, 1024, 32) if release >= "main" else steps(544, 1024, 32)
+    return ladder([1, 2, 4, *steps(8, 128, 8), *steps(144, 256, 16), *wide, largest], largest)
+
+
+def _prefill(values: dict[str, Any], sizes: tuple[int, ...]) -> tuple[GraphList, ...]:
+    if not sizes:
+        return ()
+    if values["cudagraph_only_prefill"]:
+        asked = values["cudagraph_capture_sizes_prefill"] or DEFAULT_PREFILL
+        return (GraphList(Mode.FULL, ladder(asked, values["max_capture_shape_prefill"])),)
+    if values["graph_opt_level"] >= 1 and not values["full_cuda_graph"]:
+        return (GraphList(Mode.PIECEWISE, sizes),)
+    return ()
+
+
+def _counts(decode: tuple[int, ...], prefill: tuple[GraphList, ...]) -> tuple[GraphCount, ...]:
+    counts = [GraphCount("decode", len(decode))] if decode else []
+    return (*counts, *(GraphCount("prefill", len(graphs.sizes)) for graphs in prefill))
+
+
+ENGINE = FastDeploy()

@@ -1,0 +1,138 @@
+"""What an engine captures, as data: graphs for each kind of step, what was dropped, findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.records import SizeUnit
+
+
+class StepKind(StrEnum):
+    """DECODE: every request of the step decodes, each with the same number of tokens.
+    PREFILL: the step holds prompt tokens, alone or mixed with decoding requests."""
+
+    DECODE = "decode"
+    PREFILL = "prefill"
+
+
+class Mode(StrEnum):
+    """How a step runs."""
+
+    FULL = "full"
+    PIECEWISE = "piecewise"
+    EAGER = "eager"
+    RECOMPILE = "recompile"
+    ERROR = "error"
+
+
+class Severity(StrEnum):
+    """ERROR: the engine does not start or steps fail. WARNING: steps get slower or the setting is
+    changed. INFO: good to know."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True)
+class DefaultSizes:
+    """The list an engine captures, ascending; empty when it captures nothing."""
+
+    sizes: tuple[int, ...]
+    unit: SizeUnit
+    notes: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True)
+class GraphList:
+    """Graphs of one mode that a step may use.
+
+    sizes : ascending
+    exact : only a step of exactly a captured size replays (padding is off)
+    max_ratio : a step runs eager when its padded size exceeds this multiple of its size
+    """
+
+    mode: Mode
+    sizes: tuple[int, ...]
+    exact: bool = False
+    max_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Sizes that were asked for and will not be captured."""
+
+    sizes: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class GraphCount:
+    """Graphs of one kind; `variants` multiplies (LoRA cases, draft models)."""
+
+    what: str
+    sizes: int
+    variants: int = 1
+
+    @property
+    def graphs(self) -> int:
+        return self.sizes * self.variants
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that will happen with a configuration.
+
+    affected : smallest and largest step size it concerns, in the plan's unit of `kind`
+    share : part of the user's steps that it concerns, 0..1; None without a histogram
+    fix : the exact text to use, or what to change
+    """
+
+    id: str
+    severity: Severity
+    text: str
+    fix: str = ""
+    load: str = ""
+    affected: tuple[int, int] | None = None
+    kind: StepKind = StepKind.DECODE
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an engine captures for a release, settings and, if given, the user's list.
+
+    sizes : the list as the engine's configuration ends up holding it [unit]
+    decode, prefill : graphs for each kind of step, the preferred ones first
+    tokens_per_request : slots one request takes in a decode step [unit]
+    full_load : the widest decode step the settings allow [unit]; None when the engine decides it
+        from memory
+    above : what a decode step does that no graph holds
+    eager_above : decode steps above this size run eager without a look-up
+    """
+
+    sizes: tuple[int, ...]
+    unit: SizeUnit
+    decode: tuple[GraphList, ...]
+    prefill: tuple[GraphList, ...] = ()
+    prefill_unit: SizeUnit = SizeUnit.TOKENS
+    tokens_per_request: int = 1
+    full_load: int | None = None
+    above: Mode = Mode.EAGER
+    eager_above: int | None = None
+    dropped: tuple[Dropped, ...] = ()
+    added: tuple[int, ...] = ()
+    counts: tuple[GraphCount, ...] = ()
+    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    source: str = ""
+
+    @property
+    def graphs(self) -> int:
+        """Graph keys captured at start-up, all kinds and variants."""
+        return sum(count.graphs for count in self.counts)
+
+    def lists(self, kind: StepKind) -> tuple[GraphList, ...]:
+        return self.decode if kind is StepKind.DECODE else self.prefill

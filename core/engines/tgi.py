@@ -1,0 +1,90 @@
+"""Text Generation Inference: decode graphs by rows, a row a request and drafted token.
+
+Source: launcher and server at db931fcf (2026-01-08, after 3.3.7), restated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.engines.ladder import ladder
+from core.engines.plan import Dropped, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.protocol import Engine
+from core.engines.settings import Setting, SettingType, choice, switch, whole
+from core.engines.versions import Release
+from core.records import SizeUnit
+
+DEFAULT = (1, 2, 4, 8, 16, 32)
+
+SETTINGS = (
+    Setting(
+        "cuda_graphs",
+        SettingType.SIZES,
+        None,
+        "Your own list, in rows; 0 switches graphs off.",
+        minimum=0,
+    ),
+    whole("speculate", 0, "Draft tokens of a request in a decode step.", minimum=0),
+    choice(
+        "quantize",
+        "none",
+        ("none", "bitsandbytes", "exl2", "other"),
+        "bitsandbytes and exl2 capture nothing unless a list is given.",
+    ),
+    switch("lora_adapters", "Serve LoRA adapters: no graphs."),
+    whole("max_batch_size", None, "Requests in a step at most; unset, memory decides."),
+)
+
+
+class Tgi(Engine):
+    id = "tgi"
+    label = "TGI"
+    aliases = ("text-generation-inference",)
+    position = 5
+    versions = ("3.3.7",)
+    settings = SETTINGS
+    list_setting = "cuda_graphs"
+
+    def _plan(
+        self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
+    ) -> Plan:
+        rows = 1 + values["speculate"]
+        asked = _asked(values, wanted)
+        sizes = tuple(n for n in asked if n >= rows)
+        small = tuple(n for n in asked if n < rows)
+        dropped = (Dropped(small, f"smaller than {rows}, the rows of one request"),)
+        requests = values["max_batch_size"]
+        return Plan(
+            sizes=sizes,
+            unit=SizeUnit.REQUESTS if rows == 1 else SizeUnit.TOKENS,
+            decode=(GraphList(Mode.FULL, sizes),) if sizes else (),
+            tokens_per_request=rows,
+            full_load=requests * rows if requests else None,
+            dropped=dropped if small else (),
+            counts=(GraphCount("decode", len(sizes)),) if sizes else (),
+            notes=() if rows == 1 else (f"A request takes {rows} rows with speculation.",),
+            findings=() if sizes else (_off(values),),
+            source="TGI launcher and server after 3.3.7 (docs/engines.md)",
+        )
+
+
+def _asked(values: dict[str, Any], wanted: tuple[int, ...] | None) -> tuple[int, ...]:
+    if values["lora_adapters"]:
+        return ()
+    if wanted is not None:
+        return ladder(wanted)  # 0 is filtered, so 0 alone switches graphs off
+    return () if values["quantize"] in ("bitsandbytes", "exl2") else DEFAULT
+
+
+def _off(values: dict[str, Any]) -> Finding:
+    if values["lora_adapters"]:
+        reason, fix = "LoRA adapters switch graphs off", "Serve merged weights to have graphs."
+    elif values["cuda_graphs"] is not None:
+        reason, fix = "the list leaves none", "--cuda-graphs 1,2,4,8,16,32"
+    else:
+        reason, fix = f"{values['quantize']} captures none", "--cuda-graphs 1,2,4,8,16,32"
+    text = f"No graph is captured ({reason}); every step runs eager."
+    return Finding("graphs-off", Severity.WARNING, text, fix, load="every load")
+
+
+ENGINE = Tgi()
