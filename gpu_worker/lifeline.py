@@ -29,7 +29,7 @@ def die_with_parent(parent: int) -> None:
     threading.Thread(target=watch, name="lifeline", daemon=True).start()
 
 
-def claim_id(executor_id: str, url: str, wait_s: float = 5.0) -> IO[str] | None:
+def claim_id(executor_id: str, url: str, wait_s: float = 3.0) -> IO[str] | None:
     """Hold the id for this process's life; None if another process on this host holds it.
 
     The job engine loses work when two workers share an id. The kernel drops the lock with the

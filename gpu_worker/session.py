@@ -19,6 +19,7 @@ from core.errors import JobError
 from core.records import DeviceInfo, MeasureRow, MeasureSpec, row_from_json, to_json_dict
 
 ROOT = Path(__file__).resolve().parents[1]
+COMMAND = [sys.executable, "-m", "gpu_worker.serve"]
 POLL_S = 0.1
 
 
@@ -36,7 +37,7 @@ class MeasuringProcess:
     def __init__(self, command: Sequence[str] = (), env: Mapping[str, str] | None = None) -> None:
         """Start it. command: what to run instead of the real one (tests)."""
         self._process = subprocess.Popen(
-            command or [sys.executable, "-m", "gpu_worker.serve"],
+            command or COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -90,7 +91,7 @@ class MeasuringProcess:
             self._process.stdin.write(json.dumps(question) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise SessionEndedError(self._how_it_ended()) from None
+            raise self._ended(stop) from None
         while True:
             if stop():
                 self.close()
@@ -100,7 +101,7 @@ class MeasuringProcess:
             except queue.Empty:
                 continue
             if line is None:
-                raise SessionEndedError(self._how_it_ended())
+                raise self._ended(stop)
             answer = json.loads(line)
             if "failed" in answer:
                 raise RuntimeError(answer["failed"])
@@ -124,6 +125,10 @@ class MeasuringProcess:
                     self._last_words = [*self._last_words[-19:], line.rstrip()]
         except ValueError:
             pass
+
+    def _ended(self, stop: Callable[[], bool]) -> Exception:
+        # Asked again: when the worker shuts down it kills this process itself.
+        return SessionStoppedError() if stop() else SessionEndedError(self._how_it_ended())
 
     def _how_it_ended(self) -> str:
         code = self._process.wait()

@@ -69,6 +69,8 @@ def attend(
     live_values = values[tables.long()].flatten(1, 2).transpose(1, 2)
     position = torch.arange(live_keys.shape[2], device=query.device)
     mask = position.unsqueeze(0) < lengths.unsqueeze(1)
+    # A slot nobody has written may hold anything; weight 0 times NaN would still be NaN.
+    live_values = live_values.masked_fill(~mask[:, None, :, None], 0)
     out = functional.scaled_dot_product_attention(
         query.unsqueeze(2),
         live_keys,

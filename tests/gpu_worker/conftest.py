@@ -1,0 +1,138 @@
+"""A tiny model, a migrated database, and real worker processes that end with the test."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from core.records import MeasureSpec, ModelShape
+from core.store.jobs import JobClient, migrate
+from core.store.states import JobState
+from tests.conftest import ROOT
+
+TINY = ModelShape(
+    name="tiny",
+    num_layers=2,
+    hidden_size=64,
+    num_heads=4,
+    num_kv_heads=2,
+    head_dim=16,
+    ffn_size=128,
+    vocab_size=97,
+    dtype="float32",
+)
+
+
+def tiny_spec(*sizes: int, **kwargs: object) -> MeasureSpec:
+    """A spec whose buckets take milliseconds."""
+    values: dict[str, object] = {"model": TINY, "context_tokens": 24, "samples": 5, **kwargs}
+    return MeasureSpec(sizes, **values)  # pyright: ignore[reportArgumentType]
+
+
+def slow_spec(*sizes: int) -> MeasureSpec:
+    """A spec of about half a second a bucket on the CPU, all of it warm-up."""
+    return tiny_spec(*sizes, warmup=400)
+
+
+def endless_spec(*sizes: int) -> MeasureSpec:
+    """A spec whose first bucket never ends by itself: like a card that hangs."""
+    return tiny_spec(*sizes, warmup=10**9)
+
+
+class WorkerProcess:
+    """`python -m gpu_worker` as a user would start it."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "gpu_worker", "--database-url", url),
+                *("--name", name, "--devices", "cpu"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=ROOT,
+        )
+
+    def ready(self) -> str:
+        """Its first line."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def stop(self, number: int = signal.SIGTERM) -> float:
+        """Send a signal and wait; seconds it took."""
+        begin = time.monotonic()
+        self.process.send_signal(number)
+        self.process.wait(20)
+        return time.monotonic() - begin
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.stop()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+StartWorker = Callable[..., WorkerProcess]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A SQLite database with all tables."""
+    made = f"sqlite:///{tmp_path / 'jobs.sqlite'}"
+    migrate(made)
+    return made
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[JobClient]:
+    made = JobClient(url)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def start_worker(url: str) -> Iterator[StartWorker]:
+    """Start workers; all are ended after the test."""
+    started: list[WorkerProcess] = []
+
+    def start(name: str = "here") -> WorkerProcess:
+        worker = WorkerProcess(url, name)
+        started.append(worker)
+        return worker
+
+    yield start
+    for worker in started:
+        worker.end()
+
+
+def wait_for(
+    client: JobClient, job_id: str, until: Callable[[JobState], bool], seconds: float = 60
+) -> list[JobState]:
+    """Look at the job until it is as asked; all looks that differ from the one before."""
+    looks: list[JobState] = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        state = client.state(job_id)
+        if not looks or looks[-1] != state:
+            looks.append(state)
+        if until(state):
+            return looks
+        time.sleep(0.02)
+    raise AssertionError(f"after {seconds:g} s: {looks[-1].status}: {looks[-1].message}")
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs (a zombie does not)."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False

@@ -1,0 +1,133 @@
+"""`python -m gpu_worker.measure`, the job without the job engine; and the device's facts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from core.errors import SettingError
+from core.records import PoolPolicy, profile_from_json, to_json_dict
+from gpu_worker import __main__ as worker_main
+from gpu_worker import device, timing
+from gpu_worker.graphs import first_cause
+from gpu_worker.measure import main
+from tests.conftest import ROOT
+from tests.gpu_worker.conftest import tiny_spec
+
+
+def test_profile_of_real_cpu_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A spec in, a profile out, measured in a process of its own."""
+    spec, out = tmp_path / "spec.json", tmp_path / "profile.json"
+    spec.write_text(json.dumps(to_json_dict(tiny_spec(2, 1))))
+    assert main(["--spec", str(spec), "--out", str(out)]) == 0
+    profile = profile_from_json(json.loads(out.read_text()))
+    assert [row.size for row in profile.rows] == [1, 2]
+    assert all(row.eager_us and row.samples == 5 for row in profile.rows)
+    assert profile.device.torch == torch.__version__
+    assert profile.measured_at.endswith("Z")
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in printed[:2]] == ["2", "1"]
+
+
+@pytest.mark.parametrize("text", ["{", '{"sizes": []}', '{"sizes": [1], "colour": 3}'])
+def test_bad_spec_is_one_sentence(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2, nothing written."""
+    spec = tmp_path / "spec.json"
+    spec.write_text(text)
+    assert main(["--spec", str(spec), "--out", str(tmp_path / "out.json")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_measuring_needs_no_job_engine() -> None:
+    """GPU hosts without dbos or SQLAlchemy can still measure."""
+    code = (
+        "import sys, gpu_worker.measure, gpu_worker.bench, gpu_worker.serve\n"
+        "sys.exit(any(name in sys.modules for name in ('dbos', 'sqlalchemy')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_order_follows_the_policy() -> None:
+    """Largest first, except when smallest first is what shall be compared."""
+    assert tiny_spec(2, 8, 4).measuring_order == (8, 4, 2)
+    reverse = tiny_spec(2, 8, 4, pool_policy=PoolPolicy.SHARED_SMALLEST_FIRST)
+    assert reverse.measuring_order == (2, 4, 8)
+
+
+def test_quartiles_by_hand() -> None:
+    """Of 1..5 they are 2, 3 and 4."""
+    timed = timing.Timing(np.array([5.0, 1, 4, 2, 3]), np.array([1.0, 1, 1, 1, 9]))
+    assert timed.quartiles() == (2.0, 3.0, 4.0)
+    assert timed.host_median() == 1.0
+
+
+def test_sampling_counts_warm_up_apart() -> None:
+    """3 warm-ups and 4 samples are 7 calls; the samples are returned."""
+    calls: list[int] = []
+    timed = timing.sample(lambda: calls.append(1), 4, 3, torch.device("cpu"))
+    assert len(calls) == 7 and len(timed.span_us) == 4
+
+
+def test_cpu_sampling_stops_at_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never fewer than five samples, however slow."""
+    monkeypatch.setattr(timing, "CPU_BUDGET_S", 0.0)
+    timed = timing.sample(lambda: None, 1000, 0, torch.device("cpu"))
+    assert len(timed.span_us) == timing.MIN_SAMPLES
+
+
+def test_kinds_are_words_for_queues() -> None:
+    """Lower case, one hyphen between words."""
+    assert device.kind_of("NVIDIA H200") == "nvidia-h200"
+    assert device.kind_of("NVIDIA GeForce RTX 4090 (24 GB)") == "nvidia-geforce-rtx-4090-24-gb"
+
+
+def test_a_child_sees_its_own_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indices count within what the user made visible; a CPU worker sees none."""
+    card = device.Card("nvidia-h200", "NVIDIA H200", 1)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert device.environment_for(card)["CUDA_VISIBLE_DEVICES"] == "1"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
+    assert device.environment_for(card)["CUDA_VISIBLE_DEVICES"] == "GPU-b"
+    assert device.environment_for(device.cpu_card())["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_throttle_reasons_in_words() -> None:
+    """0x1 is "idle", which is no throttle; 0x4 and 0x20 are."""
+    assert device.throttle_text("0x0000000000000001") == "none"
+    assert device.throttle_text("0x24") == "software power cap, software thermal slowdown"
+    assert device.throttle_text("[N/A]") is None
+
+
+def test_devices_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    """all, cpu, or numbers; a number that is not there names those that are."""
+    cards = [device.Card("nvidia-h200", "NVIDIA H200", i) for i in range(2)]
+    monkeypatch.setattr(worker_main, "list_cards", lambda: cards)
+    assert worker_main.chosen_cards("all") == cards
+    assert worker_main.chosen_cards("1,1") == [cards[1]]
+    assert worker_main.chosen_cards("cpu")[0].kind == "cpu"
+    with pytest.raises(SettingError, match="card '7' is not visible; there: 0, 1"):
+        worker_main.chosen_cards("0,7")
+    monkeypatch.setattr(worker_main, "list_cards", list)
+    assert worker_main.chosen_cards("all")[0].index is None
+
+
+def test_first_cause_is_the_first_error() -> None:
+    """What leaving the capture raised hides what broke it; the first one is told."""
+    try:
+        try:
+            raise RuntimeError("operation not permitted when stream is capturing\ndetails")
+        finally:
+            raise RuntimeError("operation failed due to a previous error during capture")
+    except RuntimeError as error:
+        assert first_cause(error) == (
+            "RuntimeError: operation not permitted when stream is capturing"
+        )
