@@ -53,6 +53,11 @@ def graph_bytes(
 
 
 def _checked(label: str, value: float, *, above: bool = False) -> float:
+    if label == "Free memory" and value < 0:
+        raise SettingError(
+            f"Nothing is left for graphs and KV cache: {-value / 2**30:.2f} GiB are missing "
+            "already. Use a larger card, a smaller model or type, or more tensor parallel."
+        )
     if not math.isfinite(value) or value < 0 or (above and value == 0):
         need = "above 0" if above else "of 0 or more"
         raise SettingError(f"{label} is {value}; give a number {need}.")

@@ -1,0 +1,114 @@
+"""The step histogram that a command is asked about: typed batches or a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.commands._numbers import whole_list
+from core.errors import FileContentError, HistogramError, SettingError
+from core.histogram import steps_from_lengths
+from core.readers import Reading, ReadOptions, read
+from core.readers.options import HISTOGRAM_KINDS
+from core.records import IntArray, StepHistogram
+
+
+def add_traffic(parser: argparse.ArgumentParser) -> None:
+    """--batches, --histogram and how to understand the file."""
+    parser.add_argument(
+        "--batches", type=whole_list, metavar="1,3,5", help="size of each step, one by one"
+    )
+    parser.add_argument(
+        "--histogram",
+        metavar="FILE",
+        help="steps by size: batch,count or length,count (CSV), a JSON object {size: steps}, an "
+        "engine log or metrics",
+    )
+    parser.add_argument(
+        "--histogram-of",
+        choices=HISTOGRAM_KINDS,
+        help="what the sizes of a length,count file are, where its header does not say",
+    )
+
+
+def chosen_steps(args: argparse.Namespace) -> StepHistogram:
+    """From exactly one of --batches and --histogram. Raises SettingError, ProjectError."""
+    given = [name for name in ("batches", "histogram") if getattr(args, name) is not None]
+    if len(given) != 1:
+        raise SettingError("Give either --batches 1,3,5 or --histogram FILE.")
+    if args.batches is not None:
+        return _from_batches(args.batches)
+    return steps_from_file(args.histogram, args.histogram_of)
+
+
+def _from_batches(batches: list[int]) -> StepHistogram:
+    if not batches:
+        raise HistogramError("--batches is empty; give at least one size, e.g. 1,3,5.")
+    low = min(batches)
+    if low < 1:
+        raise HistogramError(f"--batches holds {low}; the size of a step is 1 or more.")
+    return StepHistogram.from_batches(batches)
+
+
+def steps_from_file(path: str, histogram_of: Any = None) -> StepHistogram:
+    """Steps by size as a file tells them. Raises ProjectError, OSError."""
+    mapping = _json_mapping(path)
+    if mapping is not None:
+        return _from_mapping(mapping, path)
+    return steps_of(read(path, options=ReadOptions(histogram_of=histogram_of)), path)
+
+
+def steps_of(reading: Reading, path: str) -> StepHistogram:
+    """The steps a reading holds; lengths count as one step a request.
+
+    Raises HistogramError for traces, whose steps only a simulation can tell, and for sums.
+    """
+    if reading.steps is not None:
+        return reading.steps
+    if reading.trace is not None:
+        raise HistogramError(
+            f"{path} holds requests ({reading.label}), not step sizes; `python -m core simulate` "
+            "turns them into steps, or give it to `tune` as FILE."
+        )
+    lengths = reading.prompt_lengths or reading.output_lengths
+    if lengths is None:
+        raise HistogramError(
+            f"{path} ({reading.label}) gives only sums or wide ranges, so steps cannot be counted."
+        )
+    return steps_from_lengths(lengths, path)
+
+
+def _json_mapping(path: str) -> dict[str, Any] | None:
+    """{size: steps} where the file is just that, or an answer of `import --json` with steps."""
+    file = Path(path)
+    if file.stat().st_size > 2**24:
+        return None
+    try:
+        data = json.loads(file.read_text("utf-8"))
+    except (ValueError, UnicodeDecodeError):
+        return None
+    if isinstance(data, dict) and isinstance(data.get("steps"), dict):
+        data = data["steps"]
+    if isinstance(data, dict) and all(key.strip().lstrip("-").isdigit() for key in data):
+        return data
+    return None
+
+
+def _from_mapping(mapping: dict[str, Any], path: str) -> StepHistogram:
+    for size, steps in mapping.items():
+        if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0 or int(size) < 1:
+            raise FileContentError(
+                f"{path}: {steps!r} steps of size {size}; sizes are 1 or more, counts whole and 0 "
+                "or more."
+            )
+    counts = {int(size): steps for size, steps in mapping.items()}
+    return StepHistogram.from_mapping(counts, source=path)
+
+
+def hits_json(sizes: tuple[int, ...], hits: IntArray | np.ndarray[Any, Any]) -> dict[str, int]:
+    """{bucket: steps} of the buckets that are used."""
+    return {str(size): int(n) for size, n in zip(sizes, hits, strict=True) if n}
