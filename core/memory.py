@@ -100,7 +100,9 @@ def _floor(value: float) -> int:
 class CapacityCurve:
     """KV cache left beside bucket sets of growing number.
 
-    num_graphs : (n,); graph_bytes : (n,) [bytes]; kv_blocks, kv_tokens, requests : (n,)
+    num_graphs : (n,); graph_bytes : (n,) [bytes]; kv_blocks, kv_tokens : (n,)
+    requests : (n,) whole requests, each in whole blocks
+    concurrency : (n,) KV tokens / tokens a request, as engines print it
     kv_lost : (n,) share of the KV tokens without graphs that the graphs take
     """
 
@@ -110,6 +112,7 @@ class CapacityCurve:
     kv_blocks: IntArray
     kv_tokens: IntArray
     requests: IntArray
+    concurrency: FloatArray
     kv_lost: FloatArray
 
 
@@ -144,5 +147,6 @@ def capacity_curve(
         blocks,
         tokens,
         blocks // per_request,
+        tokens / tokens_per_request,
         1.0 - tokens / whole if whole else np.zeros(len(sets)),
     )
