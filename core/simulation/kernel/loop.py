@@ -1,0 +1,128 @@
+"""Steps of the engine, one after the other."""
+
+from core.simulation.kernel.decode import (
+    add_decode_gaps,
+    blocks_for_run,
+    blocks_for_step,
+    emission,
+    move_decoders,
+    run_length,
+    run_ticks,
+)
+from core.simulation.kernel.names import (
+    BLOCKS,
+    BUDGET,
+    CLOCK_END,
+    CONTEXT,
+    CONTEXT_TICKS,
+    COUNT,
+    DECODE_TICKS,
+    DECODING,
+    DONE,
+    DRAFTS,
+    EVENTS,
+    FREE,
+    IDLE,
+    INTERVAL,
+    MIXED_TICKS,
+    NEXT,
+    NEXT_SAMPLE,
+    NOW,
+    PARTIAL,
+    PEAK,
+    PREEMPTED,
+    ROW_TICKS,
+    SAMPLED,
+    SAMPLES,
+    SEEN,
+    SEPARATE,
+    STACKED,
+    STUCK,
+)
+from core.simulation.kernel.prefill import end_prefills, schedule_prefill
+from core.simulation.kernel.requests import preempt_last
+
+
+def prefill_step(e, s):
+    """SEPARATE: a step of prompts alone, if one can be made; returns its tokens."""
+    tokens = schedule_prefill(e, s, s[BUDGET], s[FREE])
+    if tokens > 0:
+        s[NOW] += e.mixed[tokens]
+        s[MIXED_TICKS] += e.mixed[tokens]
+        s[ROW_TICKS] += e.mixed[tokens] * s[DECODING]
+        e.mixed_steps[tokens] += 1
+        e.mixed_rows[0] += 1
+        s[PEAK] = max(s[PEAK], s[BLOCKS] - s[FREE])
+        end_prefills(e, s)
+    return tokens
+
+
+def decode_or_mixed_step(e, s):
+    """Decoding requests first, then (unless SEPARATE) chunks of prompts in what is left."""
+    emit = emission(s)
+    need = blocks_for_step(e, s, 0, emit)
+    while need > s[FREE]:
+        preempt_last(e, s)
+        need = blocks_for_step(e, s, 0, emit)
+    tokens = 0
+    rows = s[DECODING]
+    if s[SEPARATE] == 0:
+        tokens = schedule_prefill(e, s, s[BUDGET] - rows * (1 + s[DRAFTS]), s[FREE] - need)
+    if tokens > 0:
+        tokens += rows * (1 + s[DRAFTS])
+        ticks = e.mixed[tokens] + s[CONTEXT_TICKS] * s[CONTEXT]
+        e.mixed_steps[tokens] += 1
+        e.mixed_rows[rows] += 1
+        s[MIXED_TICKS] += ticks
+        s[FREE] -= need
+        add_decode_gaps(e, s, ticks, 0, 1)
+        move_decoders(e, s, 1, emit, ticks)
+        end_prefills(e, s)
+    elif rows > 0:
+        steps = run_length(e, s)
+        ticks = run_ticks(e, s, steps)
+        e.decode_steps[rows] += steps
+        s[DECODE_TICKS] += ticks
+        s[FREE] -= blocks_for_run(e, s, steps) if s[DRAFTS] == 0 else need
+        add_decode_gaps(e, s, run_ticks(e, s, 1), s[CONTEXT_TICKS] * rows, steps)
+        move_decoders(e, s, steps, emit, ticks)
+    elif s[PREEMPTED] == 0:
+        s[STUCK] = 1
+
+
+def sample(e, s):
+    """Keep a point of the time series when one is due."""
+    if s[NOW] < s[NEXT_SAMPLE]:
+        return
+    if s[SAMPLED] == SAMPLES:
+        for i in range(SAMPLES // 2):
+            for series in (e.series_time, e.series_running, e.series_waiting, e.series_blocks):
+                series[i] = series[2 * i + 1]
+        s[SAMPLED] = SAMPLES // 2
+        s[INTERVAL] *= 2
+    while s[SEEN] < s[COUNT] and e.arrival[s[SEEN]] <= s[NOW]:
+        s[SEEN] += 1
+    at = s[SAMPLED]
+    e.series_time[at] = s[NOW]
+    e.series_running[at] = s[DECODING] + (s[PARTIAL] >= 0)
+    e.series_waiting[at] = s[SEEN] - s[NEXT] + s[STACKED]
+    e.series_blocks[at] = s[BLOCKS] - s[FREE]
+    s[SAMPLED] += 1
+    s[NEXT_SAMPLE] = s[NOW] + s[INTERVAL]
+
+
+def advance(e, s, max_events):
+    """Run until every request is done, the clock ends, or `max_events` events have passed."""
+    last = s[EVENTS] + max_events
+    while s[DONE] < s[COUNT] and s[EVENTS] < last and s[NOW] < CLOCK_END and s[STUCK] == 0:
+        s[EVENTS] += 1
+        s[PREEMPTED] = 0
+        if s[DECODING] == 0 and s[PARTIAL] < 0 and s[STACKED] == 0:
+            wait = e.arrival[s[NEXT]] - s[NOW]
+            if wait > 0:
+                s[NOW] += wait
+                s[IDLE] += wait
+        if s[SEPARATE] == 0 or prefill_step(e, s) == 0:
+            decode_or_mixed_step(e, s)
+        sample(e, s)
+    return s[DONE]
