@@ -12,7 +12,7 @@ import numpy as np
 from core.errors import HistogramError, SettingError
 from core.padding import padding_report
 from core.records import FloatArray, IntArray, StepCost, StepHistogram
-from core.step_cost import capture_ms_at, eager_us_at, graph_step_us_at
+from core.step_cost import capture_ms_at, check_units, eager_us_at, graph_step_us_at
 
 UPTIME_S = 24 * 3600.0
 """How long an engine runs between restarts unless told otherwise: a day, an assumption."""
@@ -113,6 +113,7 @@ def bucket_break_even(
         raise HistogramError("The histogram holds no step, so there is nothing to weigh.")
     if not math.isfinite(uptime_s) or uptime_s <= 0:
         raise SettingError(f"The uptime is {uptime_s} s; give a number above 0.")
+    check_units(cost, histogram.unit)
     report = padding_report(histogram, capture_sizes)
     ladder = np.array(report.capture_sizes, np.int64)
     graph_us = graph_step_us_at(cost, ladder)

@@ -13,6 +13,9 @@ from core.records import FloatArray, IntArray
 STAIRS = (8, 16, 32, 64, 128)
 """Rows a tile of the usual matrix kernels covers: where step time may jump."""
 
+RESOLUTION = 1e-4
+"""Relative error that no timing resolves: models this close to the best count as equal to it."""
+
 
 @dataclass(frozen=True)
 class CurveFit:
@@ -170,7 +173,8 @@ def fit_curve(sizes: Sequence[int] | IntArray, values: Sequence[float] | FloatAr
             scores.append((name, fit, float(squares.mean()), _standard_error(squares)))
     if scores:
         best = min(scores, key=lambda score: score[2])
-        kind, fit, *_ = next(s for s in scores if s[2] <= best[2] + best[3])
+        enough = best[2] + best[3] + RESOLUTION**2
+        kind, fit, *_ = next(score for score in scores if score[2] <= enough)
         predict = fit(x, y, float(x[-1]))
     fitted = predict(x)
     residuals = y / fitted - 1.0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.cost_fit import CurveFit, fit_curve
-from core.errors import SettingError
+from core.errors import CostUnitError, SettingError
 from core.records import (
     FloatArray,
     GraphMemory,
@@ -70,6 +70,18 @@ def eager_us_at(cost: StepCost, sizes: Sequence[int] | IntArray) -> FloatArray:
 def capture_ms_at(cost: StepCost, sizes: Sequence[int] | IntArray) -> FloatArray:
     """Time to capture one graph of each size: (n,) [ms]."""
     return line_at(cost.sizes, cost.capture_ms, sizes)
+
+
+def check_units(cost: StepCost, unit: SizeUnit) -> None:
+    """A row of a decode step is a request or one of its tokens; prompt lengths are neither.
+
+    Raises CostUnitError.
+    """
+    if (cost.unit is SizeUnit.LENGTH) != (unit is SizeUnit.LENGTH):
+        raise CostUnitError(
+            f"The step cost is for {cost.unit.value}, the histogram counts {unit.value}; choose "
+            "without a cost (by padded slots), or measure what the histogram counts."
+        )
 
 
 # Assumptions -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from core.errors import CaptureSizesError, CostUnitError, HistogramError, SettingError
 from core.records import IntArray, StepCost, StepHistogram, normalised_sizes
-from core.step_cost import eager_us_at, graph_step_us_at
+from core.step_cost import check_units, eager_us_at, graph_step_us_at
 
 PADDED_SLOTS = "padded slots"
 MICROSECONDS = "us"
@@ -109,22 +109,18 @@ def build(
             "An eager step pads nothing, so padded slots cannot weigh it; give a step cost, or "
             "cover every size."
         )
-    if cost is not None and cost.unit != histogram.unit:
-        raise CostUnitError(
-            f"The step cost counts {cost.unit.value}, the histogram {histogram.unit.value}; "
-            "measure in the histogram's unit."
-        )
+    if cost is not None:
+        check_units(cost, histogram.unit)
     allowed = candidate_sizes(histogram, cost, candidates, multiple_of)
     must = np.array(normalised_sizes(include) if len(include) else (), np.int64)
     found = np.union1d(allowed, must)
     price = found if cost is None else graph_step_us_at(cost, found)
-    found, price, covered = _cheapest_per_gap(found, price, sizes, must)
-    top = found[-1] if len(found) else 0
-    if top < sizes[-1] and not allow_eager:
+    if found[-1] < sizes[-1] and not allow_eager:
         raise CaptureSizesError(
-            f"No capture size holds steps of {sizes[-1]}; the largest allowed is {top}. Add "
+            f"No capture size holds steps of {sizes[-1]}; the largest allowed is {found[-1]}. Add "
             f"{sizes[-1]} or more, or allow eager steps."
         )
+    found, price, covered = _cheapest_per_gap(found, price, sizes, must)
     return _assembled(found, price, covered, sizes, steps, must, cost, allow_eager)
 
 

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from core.commands._numbers import whole_list
+from core.engines import ENGINES
 from core.errors import FileContentError, HistogramError, SettingError
 from core.histogram import steps_from_lengths
 from core.readers import Reading, ReadOptions, read
 from core.readers.options import HISTOGRAM_KINDS
-from core.records import IntArray, StepHistogram
+from core.records import IntArray, StepCost, StepHistogram, Trace
+from core.simulate import Machine, simulate
+from core.step_cost import assumed_step_cost
 
 
 def add_traffic(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +36,51 @@ def add_traffic(parser: argparse.ArgumentParser) -> None:
         choices=HISTOGRAM_KINDS,
         help="what the sizes of a length,count file are, where its header does not say",
     )
+
+
+def add_trace(parser: argparse.ArgumentParser) -> None:
+    """A positional FILE of any kind, and the engine that a trace of requests runs through."""
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a trace, histogram, log, metrics")
+    add = parser.add_argument
+    add("--kv-tokens", type=int, default=500_000, help="for a trace: KV cache of the engine")
+    add("--max-num-seqs", type=int, default=256, help="for a trace: most requests in a step")
+    add("--max-num-batched-tokens", type=int, default=8192, help="for a trace: most tokens")
+
+
+def steps_for_tuning(args: argparse.Namespace, cost: StepCost | None) -> StepHistogram:
+    """From --batches, --histogram or FILE; requests run through a simulated engine.
+
+    cost : step times of that engine; the assumed ones where it is None
+    Raises SettingError, ProjectError, OSError.
+    """
+    if args.file is None:
+        return chosen_steps(args)
+    if args.histogram is not None or args.batches is not None:
+        raise SettingError("Give one of FILE, --histogram FILE and --batches, not two.")
+    mapping = _json_mapping(args.file)
+    if mapping is not None:
+        return _from_mapping(mapping, args.file)
+    reading = read(args.file, options=ReadOptions(histogram_of=args.histogram_of))
+    if reading.steps is None and reading.trace is not None:
+        return _simulated(reading.trace, args, cost)
+    return steps_of(reading, args.file)
+
+
+def _simulated(trace: Trace, args: argparse.Namespace, cost: StepCost | None) -> StepHistogram:
+    if trace.arrival_s is None:
+        raise HistogramError(
+            f"{args.file} holds lengths without arrivals, so how many requests run together is "
+            "unknown; give a trace with arrivals, or a histogram of step sizes."
+        )
+    machine = Machine(
+        kv_tokens=args.kv_tokens,
+        max_num_seqs=args.max_num_seqs,
+        max_num_batched_tokens=args.max_num_batched_tokens,
+    )
+    cost = cost or assumed_step_cost(args.max_num_seqs)
+    # The list that runs in the simulation hardly moves the batch sizes; a common one is taken.
+    sizes = ENGINES["vllm"].default_sizes(None, {"max_num_seqs": args.max_num_seqs}).sizes
+    return simulate(trace, machine, cost, sizes).decode_steps
 
 
 def chosen_steps(args: argparse.Namespace) -> StepHistogram:
