@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, BinaryIO
 
@@ -22,7 +22,7 @@ from core.buckets import Frontier, frontier, optimal_buckets
 from core.engines import ENGINES
 from core.engines.protocol import StepKind
 from core.example_reading import example_reading as make_example
-from core.example_trace import poisson_arrivals
+from core.example_trace import poisson_arrivals, scaled_arrivals
 from core.padding import PaddingReport, padding_report
 from core.profiles import shipped_profiles
 from core.readers import ReadOptions, read
@@ -123,12 +123,9 @@ def simulation(
     return simulate(trace, machine, cost, sizes)
 
 
-@st.cache_data(max_entries=8, hash_funcs=_HASH)
 def scaled(trace: Trace, load_factor: float) -> Trace:
     """The same requests arriving `load_factor` times as fast."""
-    if load_factor == 1 or trace.arrival_s is None:
-        return trace
-    return replace(trace, arrival_s=trace.arrival_s / load_factor)
+    return scaled_arrivals(trace, load_factor)
 
 
 @st.cache_data(max_entries=8, hash_funcs=_HASH)
@@ -169,8 +166,7 @@ def engine_default(
     """Decode graphs for batches, prefill graphs for tokens and lengths. Raises SettingError."""
     kind = StepKind.DECODE if unit is SizeUnit.REQUESTS else StepKind.PREFILL
     found = ENGINES[engine].default_sizes(version, settings, kind)
-    version = version or ENGINES[engine].versions[0]
-    note = " ".join((f"{ENGINES[engine].label} {version}, {found.source}.", *found.notes))
+    note = " ".join((f"Rule: {found.source}.", *found.notes))
     return EngineDefault(found.sizes, found.unit, note)
 
 

@@ -168,7 +168,7 @@ def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[Buc
         names = state.keep("sets")
     with columns[1]:
         st.number_input(
-            "K: graphs of the best set",
+            "K, best set",
             1,
             compute.MAX_GRAPHS,
             key=state.remember("best_k", 16),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import inputs, state
+from app import inputs, state, theme
 from core.errors import ProjectError
 
 
@@ -23,7 +23,7 @@ def show_sidebar() -> None:
         except ProjectError as error:
             st.error(str(error))
         else:
-            st.caption(f"{view.cost.origin.value.capitalize()}: {view.cost.source}")
+            st.caption(theme.origin_text(view.cost.origin, view.cost.source))
 
 
 def _grade_words(workload: state.Workload) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit run` adds app/ only
 
-from app import address  # noqa: E402
+from app import address, traffic  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
 
 st.set_page_config(page_title="Bucketwise", page_icon=":material/stacked_bar_chart:", layout="wide")
@@ -20,6 +20,7 @@ pages = [
 ]
 page = st.navigation(pages, position="top")
 address.read_address()
+traffic.open_linked_example()
 show_sidebar()
 try:
     page.run()

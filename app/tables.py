@@ -8,7 +8,7 @@ from app import theme
 from app.charts.memory import CapacityMark
 from app.charts.padding import SetView
 from core.break_even import BucketBreakEven
-from core.records import MeasureRow, Origin
+from core.records import MeasureRow
 
 Row = dict[str, object]
 
@@ -49,7 +49,7 @@ def verdict_rows(rows: Sequence[BucketBreakEven]) -> list[Row]:
             "net gain": theme.us_text(row.net_us),
             "capture": theme.us_text(row.capture_us),
             "saves from step": "never" if row.saves_from is None else f"{row.saves_from:,}",
-            "of this traffic": theme.seconds_text(row.pays_back_s),
+            "at this pace": theme.seconds_text(row.pays_back_s),
             "verdict": str(row.verdict),
             "why": row.reason,
         }
@@ -99,7 +99,3 @@ def measured_rows(rows: Sequence[MeasureRow]) -> list[Row]:
 
 def _any(rows: Sequence[Row], key: str) -> bool:
     return any(row[key] not in ("–", "") for row in rows)
-
-
-def origin_text(origin: Origin, source: str) -> str:
-    return f"{origin.value.capitalize()}: {source}"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from core.records import Origin
+
 SET_COLOURS = (
     "#3a7bd5",  # blue
     "#d9682b",  # orange
@@ -98,3 +100,10 @@ def sizes_text(sizes: tuple[int, ...], limit: int = 12) -> str:
         return ", ".join(map(str, sizes))
     head = ", ".join(map(str, sizes[: limit - 2]))
     return f"{head}, … {sizes[-1]} ({len(sizes)} sizes)"
+
+
+def origin_text(origin: Origin, source: str) -> str:
+    """'Measured: card, model, date'; the word is not said twice."""
+    word = origin.value.capitalize()
+    rest = source.removeprefix(f"{origin.value}:").strip()
+    return f"{word}: {rest}"

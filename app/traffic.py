@@ -73,6 +73,12 @@ def open_example() -> None:
     session.values["example"] = "1"
 
 
+def open_linked_example() -> None:
+    """A link with example=1 opens the example, on whichever page it points to."""
+    if state.session().workload is None and state.value("example", "") == "1":
+        open_example()
+
+
 def _traffic_of(workload: state.Workload) -> Traffic | None:
     reading = workload.reading
     if reading.steps is not None:

@@ -37,8 +37,7 @@ def upload_inputs() -> None:
     with columns[1]:
         if st.button("Open the example", key="example_button", width="stretch"):
             traffic.open_example()
-    if state.session().workload is None and state.value("example", "") == "1":
-        traffic.open_example()  # a link that shows the example
+            st.rerun()  # the sidebar is drawn before this page
     if file is not None and state.session().values.get("file_id") != file.file_id:
         state.session().values["file_id"] = file.file_id
         state.session().values["columns"] = {}
@@ -56,13 +55,15 @@ def _take(file, mapping: Mapping[str, str]) -> None:
             return
     state.session().workload = state.Workload(file.name, file.file_id, reading)
     state.session().values["example"] = ""
+    st.rerun()
 
 
 def show_reading(workload: state.Workload) -> None:
     """What was understood, what was left out and why, and the lengths."""
     reading = workload.reading
     st.header(workload.name, anchor=False)
-    st.markdown(f"**{reading.label}**, grade {reading.grade.value}. {_grade_sentence(reading)}")
+    label = "" if workload.is_example else f"**{reading.label}**. "
+    st.markdown(f"{label}Grade {reading.grade.value}: {_grade_sentence(reading)}")
     _metrics(reading)
     for warning in reading.warnings:
         st.warning(warning)
@@ -82,7 +83,7 @@ def _grade_sentence(reading: Reading) -> str:
 
 
 def _metrics(reading: Reading) -> None:
-    cells = [("rows used", f"{reading.kept:,} of {reading.rows:,}")]
+    cells = [(f"rows used, of {reading.rows:,}", f"{reading.kept:,}")]
     trace = reading.trace
     if trace is not None:
         cells.append(("prompt tokens", theme.count_text(trace.prompt_tokens.sum())))
@@ -91,7 +92,7 @@ def _metrics(reading: Reading) -> None:
             cells.append(("duration", theme.seconds_text(trace.duration_s)))
         rate = trace.rate_rps
         if rate is not None:
-            cells.append(("mean rate", f"{rate:.3g} requests/s"))
+            cells.append(("requests a second", f"{rate:.3g}"))
     if reading.steps is not None:
         cells.append(("steps", theme.count_text(reading.steps.total_steps)))
     for column, (label, text) in zip(st.columns(len(cells)), cells, strict=True):

@@ -25,4 +25,6 @@ def traffic_caption(found: Traffic) -> None:
 
 def table(rows: list[dict[str, object]], key: str) -> None:
     """A table of plain texts and numbers, one dictionary a row."""
-    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", key=key)
+    wide = {"why": st.column_config.TextColumn(width="large")}
+    frame = pd.DataFrame(rows)
+    st.dataframe(frame, hide_index=True, width="stretch", key=key, column_config=wide)

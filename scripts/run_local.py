@@ -71,7 +71,8 @@ def main() -> int:
     if port != args.port:
         print(f"Port {args.port} is taken; using {port}.", flush=True)
 
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     # Streamlit would ask a newcomer for an e-mail address in a terminal; headless does not.
     dashboard_command = [sys.executable, "-m", "streamlit", "run", "app/streamlit_app.py"]
     dashboard_command += ["--server.port", str(port), "--server.headless", "true"]

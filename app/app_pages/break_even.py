@@ -44,13 +44,13 @@ columns[2].metric(
     "saves from step", "never" if whole.saves_from is None else f"{whole.saves_from:,}"
 )
 columns[3].metric(
-    "of this traffic",
+    "needs, at this pace",
     theme.seconds_text(whole.pays_back_s) if whole.saves_from is not None else "–",
-    help="Time this traffic needs to run that many steps; needs the duration of the traffic.",
+    help="Time in which this traffic runs that many steps; unknown without a duration.",
 )
 st.caption(
-    f"All times {view.cost.origin.value}: {view.cost.source}. "
-    f"Steps: {found.histogram.origin.value}."
+    f"{theme.origin_text(view.cost.origin, view.cost.source)}. "
+    f"Step counts are {found.histogram.origin.value}."
 )
 
 used = [row for row in result.rows if row.hits]

@@ -37,9 +37,9 @@ taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]
 table(comparison_rows(views, step_us, taken), "comparison")
 st.caption(
     "waste = padded slots / slots replayed; overhead = padded / useful; coverage = steps that run "
-    f"a graph. Mean step time is {view.cost.origin.value} ({view.cost.source}); graph memory is "
-    f"{view.memory.origin.value}. A padded slot is not lost time: on a memory-bound step it costs "
-    "almost nothing, so read the step time beside it."
+    f"a graph. Mean step time and graph memory are {view.cost.origin.value}; the sidebar says from "
+    "what. A padded slot is not lost time: on a memory-bound step it costs almost nothing, so read "
+    "the step time beside it."
 )
 
 st.segmented_control("Show", [PADDING, HITS], key=state.remember("bucket_view", PADDING))

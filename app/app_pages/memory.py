@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import compute, inputs, state, traffic
+from app import compute, inputs, state, theme, traffic
 from app.charts.memory import capacity_figure
 from app.memory_inputs import memory_inputs
 from app.tables import capacity_rows
@@ -29,7 +29,7 @@ except ProjectError as error:
     st.stop()
 chart(capacity_figure(curves, marks, choice.tokens_per_request), "capacity")
 st.caption(
-    f"Graph memory {view.memory.origin.value}: {view.memory.source}. KV bytes a token: "
+    f"Graph memory: {theme.origin_text(view.memory.origin, view.memory.source)}. KV bytes a token: "
     f"{choice.kv_origin}. Curves add the best possible sets of 1, 2, 3 … graphs; points are your "
     "sets with the chosen pool."
 )

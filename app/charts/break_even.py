@@ -40,7 +40,7 @@ def cumulative_figure(curves: CumulativeCurves, title: str) -> go.Figure:
             xanchor="left",
             xshift=6,
             showarrow=False,
-            text=f"even at {curves.even_at:,.0f} steps",
+            text=f"even at {curves.even_at:,.1f} steps",
         )
     return figure
 

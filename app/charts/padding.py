@@ -86,13 +86,14 @@ def padding_figure(views: Sequence[SetView], histogram: StepHistogram) -> go.Fig
         )
         figure.layout.annotations[row - 1].text = summary  # pyright: ignore
     figure.update_layout(barmode="stack")
-    _padding_legend(figure, any((view.report.bucket_by_size < 0).any() for view in views))
+    any_eager = any((view.report.bucket_by_size < 0).any() for view in views)
+    _padding_legend(figure, views[0].colour, any_eager)
     return figure
 
 
-def _padding_legend(figure: go.Figure, any_eager: bool) -> None:
-    """Padding has each set's own colour in its row, so its legend entry is neutral."""
-    entries = [("useful slots", theme.USEFUL), ("padded slots: the row's colour", theme.NEUTRAL)]
+def _padding_legend(figure: go.Figure, colour: str, any_eager: bool) -> None:
+    """Padding has each set's own colour in its row; the legend shows the first row's."""
+    entries = [("useful slots", theme.USEFUL), ("padded slots (coloured)", colour)]
     if any_eager:
         entries.append(("eager: no graph large enough", theme.EAGER))
     for label, colour in entries:
