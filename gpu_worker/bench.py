@@ -62,7 +62,7 @@ class Bench:
             return MeasureRow(size, error=first_cause(error))
 
     def _cpu_row(self, size: int) -> MeasureRow:
-        self._inputs.copy_in(self._inputs.stage(self._target.batch(size, 0)), size)
+        self._inputs.copy_in(self._inputs.stage(self._target.batch(size, 0)))
         views = self._inputs.views(size)
         timed = self._sample(lambda: self._target.step(views))
         q1, median, q3 = timed.quartiles()
@@ -74,16 +74,16 @@ class Bench:
         runner = self._runner
         assert runner is not None
         batch = self._inputs.stage(self._target.batch(size, 0))
-        self._inputs.copy_in(batch, size)
+        self._inputs.copy_in(batch)
         views = self._inputs.views(size)
         runner.warm_up(size, self.spec.warmup)
         private = runner.private_pool_bytes(size)
         captured = runner.capture(size)
         verdict = self._check(size)
-        self._inputs.copy_in(batch, size)
+        self._inputs.copy_in(batch)
         eager = self._sample(lambda: self._target.step(views))
         replay = self._sample(lambda: runner.replay(size))
-        copy = self._sample(lambda: self._inputs.copy_in(batch, runner.bucket_of(size)))
+        copy = self._sample(lambda: (runner.bucket_of(size), self._inputs.copy_in(batch)))
         return self._as_row(size, captured, private, verdict, eager, replay, copy)
 
     def _as_row(
@@ -132,7 +132,7 @@ class Bench:
         verdicts = []
         for round in range(1, CHECK_ROUNDS + 1):
             live = size if round % 2 else max(1, size - 1)
-            self._inputs.copy_in(self._inputs.stage(self._target.batch(live, round)), size)
+            self._inputs.copy_in(self._inputs.stage(self._target.batch(live, round)))
             self._inputs.check_addresses()
             eager = self._target.step(self._inputs.views(size))[:live].clone()
             verdicts.append(correctness.compare(runner.replay(size)[:live], eager))

@@ -6,6 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -41,6 +42,13 @@ class Captured:
     nodes: dict[str, int] | None
 
 
+@cache
+def capture_stream(device: torch.device) -> torch.cuda.Stream:
+    """The one stream of this process that warms up and captures. One, because the matrix library
+    keeps a workspace a stream for good."""
+    return torch.cuda.Stream(device)
+
+
 class GraphRunner:
     """Graphs of one step by size."""
 
@@ -49,7 +57,7 @@ class GraphRunner:
         self._inputs = inputs
         self._policy = policy
         self._device = next(iter(inputs.tensors.values())).device
-        self._side = torch.cuda.Stream(self._device)
+        self._side = capture_stream(self._device)
         self._shared: Pool | None = None
         self.graphs: dict[int, Captured] = {}
 
@@ -66,17 +74,36 @@ class GraphRunner:
     def capture(self, size: int) -> Captured:
         """Record the step at this size and keep its graph. Raises CaptureError."""
         pool = self._pool()
-        captured = self._record(size, pool)
-        self.graphs[size] = captured
-        return captured
+        held = pool_memory.pool_bytes(pool, self._device)
+        before = pool_memory.level(self._device)
+        begin = time.perf_counter()
+        graph, output = self._record(size, pool)
+        recorded = time.perf_counter()
+        graph.instantiate()
+        end = time.perf_counter()
+        graph.replay()  # the first launch uploads the graph, which takes driver memory too
+        after = pool_memory.level(self._device)
+        self.graphs[size] = Captured(
+            graph=graph,
+            output=output,
+            capture_ms=(end - begin) * 1e3,
+            instantiate_ms=(end - recorded) * 1e3,
+            pool_growth_bytes=pool_memory.pool_bytes(pool, self._device) - held,
+            graph_bytes=pool_memory.driver_bytes(before, after),
+            nodes=graph_nodes.count(graph),
+        )
+        return self.graphs[size]
 
     def private_pool_bytes(self, size: int) -> int:
-        """What a graph of this size holds in a pool of its own: captured, counted, dropped."""
+        """What a graph of this size holds in a pool of its own: recorded, counted, dropped.
+
+        Not instantiated: the driver would keep that memory, and the next graph seem to need none.
+        """
         pool = torch.cuda.graph_pool_handle()
-        captured = self._record(size, pool)
+        graph, output = self._record(size, pool)
         held = pool_memory.pool_bytes(pool, self._device)
-        captured.graph.reset()
-        del captured
+        del output
+        graph.reset()
         torch.cuda.empty_cache()
         return held
 
@@ -114,31 +141,15 @@ class GraphRunner:
             self._shared = torch.cuda.graph_pool_handle()
         return self._shared
 
-    def _record(self, size: int, pool: Pool) -> Captured:
+    def _record(self, size: int, pool: Pool) -> tuple[torch.cuda.CUDAGraph, torch.Tensor]:
         views = self._inputs.views(size)
-        held = pool_memory.pool_bytes(pool, self._device)
-        before = pool_memory.level(self._device)
         graph = torch.cuda.CUDAGraph(keep_graph=True)
-        begin = time.perf_counter()
         try:
             with torch.cuda.graph(graph, pool=pool, stream=self._side):
                 output = self._step(views)
         except Exception as error:
             raise CaptureError(first_cause(error)) from error
-        recorded = time.perf_counter()
-        graph.instantiate()
-        end = time.perf_counter()
-        graph.replay()  # the first launch uploads the graph, which takes driver memory too
-        after = pool_memory.level(self._device)
-        return Captured(
-            graph=graph,
-            output=output,
-            capture_ms=(end - begin) * 1e3,
-            instantiate_ms=(end - recorded) * 1e3,
-            pool_growth_bytes=pool_memory.pool_bytes(pool, self._device) - held,
-            graph_bytes=pool_memory.driver_bytes(before, after),
-            nodes=graph_nodes.count(graph),
-        )
+        return graph, output
 
 
 def first_cause(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from core.errors import SettingError
 from core.records import MeasureSpec, ModelShape
-from gpu_worker.targets import plain_ops
+from gpu_worker.targets import ops
 
 ROPE_BASE = 500_000.0
 KV_SHARE_OF_FREE = 0.75
@@ -55,7 +55,7 @@ class LlamaStep:
         self.dtype = dtype_of(spec.model.dtype)
         _check(spec.model)
         self._spec = spec
-        self._ops = plain_ops
+        self.ops = ops.choose(device, spec.model)
         self._generator = torch.Generator(device).manual_seed(spec.seed)
         self._blocks_a_request = -(-spec.context_tokens // spec.block_size_tokens)
         self._make_weights()
@@ -100,22 +100,22 @@ class LlamaStep:
 
     def step(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Returns logits (rows, vocabulary)."""
-        ops = self._ops
+        do = self.ops
         x = functional.embedding(inputs["tokens"], self._embedding)
         residual = None
         for layer, (keys, values) in zip(self._layers, self._cache, strict=True):
-            x, residual = ops.add_norm(x, residual, layer.norm_in)
-            qkv = functional.linear(x, layer.qkv)
-            query = ops.rotate_and_store(
+            x, residual = do.add_norm(x, residual, layer.norm_in)
+            qkv = do.linear(x, layer.qkv)
+            query = do.rotate_and_store(
                 qkv, inputs["positions"], self._cos_sin, inputs["slots"], keys, values
             )
-            x = ops.attend(query, keys, values, inputs["tables"], inputs["lengths"])
-            x = functional.linear(x, layer.out)
-            x, residual = ops.add_norm(x, residual, layer.norm_ffn)
-            x = ops.gated_activation(functional.linear(x, layer.gate_up))
-            x = functional.linear(x, layer.down)
-        x, _ = ops.add_norm(x, residual, self._norm_out)
-        return functional.linear(x, self._head)
+            x = do.attend(query, keys, values, inputs["tables"], inputs["lengths"])
+            x = do.linear(x, layer.out)
+            x, residual = do.add_norm(x, residual, layer.norm_ffn)
+            x = do.gated_activation(do.linear(x, layer.gate_up))
+            x = do.linear(x, layer.down)
+        x, _ = do.add_norm(x, residual, self._norm_out)
+        return do.linear(x, self._head)
 
     # Bytes ----------------------------------------------------------------------------------
 

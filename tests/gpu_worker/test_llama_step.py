@@ -32,11 +32,10 @@ def test_padded_rows_change_nothing_for_live_ones() -> None:
     """Three requests in a bucket of four: the same logits as alone, to rounding, and outside of
     their own slots only block 0, which no request owns, is written."""
     target, inputs = make(tiny_spec(4))
-    batch = inputs.stage(target.batch(3, 0))
+    batch = target.batch(3, 0)
     before = cache_of(target)
-    inputs.copy_in(batch, 3)
+    inputs.copy_in(inputs.stage(batch))
     alone = target.step(inputs.views(3))
-    inputs.copy_in(batch, 4)
     padded = target.step(inputs.views(4))
     torch.testing.assert_close(padded[:3], alone, atol=1e-5, rtol=1e-5)
     changed = (cache_of(target) != before).flatten(4).any(-1).any(0).any(0).flatten()
@@ -48,8 +47,8 @@ def test_padded_rows_change_nothing_for_live_ones() -> None:
 def test_rows_left_from_a_larger_batch_become_padding() -> None:
     """Four requests, then two in the same bucket: the two old rows point to block 0."""
     target, inputs = make(tiny_spec(4))
-    inputs.copy_in(inputs.stage(target.batch(4, 0)), 4)
-    inputs.copy_in(inputs.stage(target.batch(2, 1)), 4)
+    inputs.copy_in(inputs.stage(target.batch(4, 0)))
+    inputs.copy_in(inputs.stage(target.batch(2, 1)))
     for name, value in target.padding().items():
         assert (inputs.tensors[name][2:] == value).all(), name
 
@@ -59,7 +58,7 @@ def test_a_step_depends_on_its_inputs() -> None:
     target, inputs = make(tiny_spec(2))
     outputs = []
     for round in (0, 1):
-        inputs.copy_in(inputs.stage(target.batch(2, round)), 2)
+        inputs.copy_in(inputs.stage(target.batch(2, round)))
         outputs.append(target.step(inputs.views(2)).clone())
     assert not compare(outputs[0], outputs[1]).equal
 
@@ -68,7 +67,7 @@ def test_the_same_inputs_give_the_same_step() -> None:
     """Running a step twice leaves cache and logits as they were: eager and replay may be
     compared one after the other."""
     target, inputs = make(tiny_spec(2))
-    inputs.copy_in(inputs.stage(target.batch(2, 0)), 2)
+    inputs.copy_in(inputs.stage(target.batch(2, 0)))
     first, cache = target.step(inputs.views(2)).clone(), cache_of(target)
     assert compare(target.step(inputs.views(2)), first).max_abs_error == 0.0
     assert torch.equal(cache_of(target), cache)
