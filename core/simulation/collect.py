@@ -106,7 +106,8 @@ def _series(engine: Engine, count: int, machine: Machine) -> Series:
 
 
 def _notes(trace: Trace, machine: Machine, times: StepTimes, rejected: IntArray) -> tuple[str, ...]:
-    notes = [f"Estimated by simulation; step times {times.origin.value}: {times.source}."]
+    source = times.source.removeprefix(f"{times.origin.value}: ")
+    notes = [f"Estimated by simulation; step times {times.origin.value}: {source}."]
     if len(rejected):
         named = ", ".join(
             f"request {i} ({trace.prompt_tokens[i]:,} + {trace.output_tokens[i]:,} tokens)"

@@ -105,7 +105,7 @@ def move_decoders(e, s, steps, emit, ticks):
     """Advance the clock and every decoding request; those that are done leave."""
     s[NOW] += ticks
     s[ROW_TICKS] += ticks * s[DECODING]
-    s[STEPS] += steps
+    s[STEPS] += steps * (s[DECODING] > 0)
     s[EMITTED] += steps * emit
     s[CONTEXT] += steps * emit * s[DECODING]
     s[PEAK] = max(s[PEAK], s[BLOCKS] - s[FREE])
