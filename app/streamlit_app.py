@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit ru
 from app import address, traffic  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
 
-st.set_page_config(page_title="Bucketwise", page_icon=":material/stacked_bar_chart:", layout="wide")
+ICON = Path(__file__).with_name("icon.png")  # a material icon would be fetched from outside
+st.set_page_config(page_title="Bucketwise", page_icon=str(ICON), layout="wide")
 pages = [
     st.Page("app_pages/workload.py", title="Workload", icon=":material/upload:", default=True),
     st.Page("app_pages/buckets.py", title="Buckets", icon=":material/stacked_bar_chart:"),
