@@ -39,7 +39,7 @@ class DecodeList:
 
 def _tier(release: Release, values: dict[str, Any]) -> tuple[float, int, int, int]:
     gib = values["gpu_memory_gib"]
-    if gib is None:
+    if gib == 0:
         return _UNKNOWN_CARD
     tier = next(row for row in _TIERS if gib < row[0])
     return _SMALL_TIER_TO_0516 if tier[0] == 35 and release < "0.5.17" else tier
@@ -92,10 +92,10 @@ def _old_list(values: dict[str, Any]) -> tuple[int, ...]:
     else:
         sizes = [1, 2, 4, 8] + steps(16, 160, 8)
     gib = values["gpu_memory_gib"]
-    if gib is not None and gib > 96:
+    if gib > 96:
         sizes += steps(160, 256, 8)
     largest = values["cuda_graph_max_bs"]
-    if largest is None and gib is not None and gib < 25:
+    if largest is None and 0 < gib < 25:
         largest = 8 if values["tp_size"] < 4 else 80
     if largest is not None and largest > max(sizes):
         sizes += steps(max(sizes), largest, 16)

@@ -34,7 +34,7 @@ class Batch:
 class Configured:
     """The list in the compilation config, and what became of the wish for it.
 
-    asked_max : the scalar maximum that the user gave
+    asked_max : the scalar maximum that the user gave, as far as a step can reach it
     """
 
     sizes: tuple[int, ...]
@@ -95,7 +95,8 @@ def configured(
         result = _from_list(wanted, batch)
     else:
         parts = _parts(release, values, batch, limit)
-        result = Configured(ladder(parts, batch.max_num_batched_tokens), asked_max=limit)
+        tokens = batch.max_num_batched_tokens
+        result = Configured(ladder(parts, tokens), asked_max=min(limit, tokens) if limit else None)
     result = _sequence_parallel(release, values, result)
     result = _mamba(release, values, batch, result)
     if wanted is not None and limit is not None and limit != result.largest:

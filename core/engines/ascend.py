@@ -6,11 +6,26 @@ of sizes by hardware streams, which `stream_budget` stands for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from core.engines._vllm_forms import vllm_forms
+from core.engines._vllm_log import MARKER, rules_for
+from core.engines._vllm_options import REWRITES, options_for
 from core.engines._vllm_sizes import rounded, stepped
+from core.engines.export import ExportForm
 from core.engines.ladder import ladder
-from core.engines.plan import Dropped, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.memory import MemoryAccount
+from core.engines.plan import (
+    Dropped,
+    Finding,
+    GraphCount,
+    GraphList,
+    Mode,
+    Plan,
+    Severity,
+    StepKind,
+)
 from core.engines.protocol import Engine
 from core.engines.settings import size_list, switch, whole
 from core.engines.versions import Release
@@ -44,6 +59,9 @@ OFF = Finding(
 )
 
 
+NAMES = frozenset(setting.name for setting in SETTINGS)
+
+
 class VllmAscend(Engine):
     id = "ascend"
     label = "vllm-ascend"
@@ -53,6 +71,25 @@ class VllmAscend(Engine):
     settings = SETTINGS
     list_setting = "cudagraph_capture_sizes"
     max_settings = ("max_cudagraph_capture_size",)
+    options = options_for(NAMES)
+    rewrites = REWRITES
+    refuses_twice = True
+    log_rules = rules_for(NAMES)
+    log_marker = MARKER
+    memory_rule = MemoryAccount(
+        rule="vLLM's sum for the KV cache; what vllm-ascend adds for graphs is not known here.",
+        when="not known",
+        source="not read",
+    )
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        return vllm_forms("0.23.0", sizes)
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
@@ -69,6 +106,7 @@ class VllmAscend(Engine):
             prefill=_lists((), graphs),
             tokens_per_request=q,
             full_load=widest,
+            asked_max=values["max_cudagraph_capture_size"] or min(widest, CAP),
             dropped=dropped,
             counts=_counts(decode, graphs),
             findings=() if sizes else (OFF,),
@@ -85,10 +123,15 @@ def _sizes(
     values: dict[str, Any], wanted: tuple[int, ...] | None, widest: int
 ) -> tuple[tuple[int, ...], tuple[Dropped, ...]]:
     """The list and what was dropped. Raises SettingError when nothing is left."""
-    tokens = values["max_num_batched_tokens"]
+    tokens, scalar = values["max_num_batched_tokens"], values["max_cudagraph_capture_size"]
+    if wanted is not None and scalar not in (None, max(wanted)):
+        raise SettingError(
+            f"max_cudagraph_capture_size {scalar} and the largest of cudagraph_capture_sizes "
+            f"{max(wanted)} disagree, so vllm-ascend does not start; give the list alone."
+        )
     asked = wanted
     if asked is None:
-        largest = values["max_cudagraph_capture_size"] or min(widest, CAP)
+        largest = scalar or min(widest, CAP)
         asked = tuple(stepped(min(largest, tokens)))
     sizes, dropped = _keep(ladder(asked), lambda n: n <= tokens, f"larger than {tokens} tokens")
     tp = values["tensor_parallel_size"]

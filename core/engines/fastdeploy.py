@@ -6,12 +6,27 @@ release: "main" is the corrected list, "2.0" the one before PR #2844, which skip
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from core.engines.export import ExportForm, json_flag
 from core.engines.ladder import ladder, steps
-from core.engines.plan import Dropped, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.memory import MemoryAccount
+from core.engines.options import Form, Option
+from core.engines.plan import (
+    Dropped,
+    Finding,
+    GraphCount,
+    GraphList,
+    Mode,
+    Plan,
+    Severity,
+    StepKind,
+)
 from core.engines.protocol import Engine
 from core.engines.settings import size_list, switch, whole
+from core.engines.startup_log import LogRule
+from core.engines.startup_log import sizes as printed_sizes
 from core.engines.versions import Release
 from core.records import SizeUnit
 
@@ -32,6 +47,35 @@ SETTINGS = (
 )
 
 
+CONFIG = "graph_optimization_config"
+
+OPTIONS = (
+    Option(CONFIG, form=Form.JSON),
+    *(
+        Option(f"{CONFIG}.{key}", key)
+        for key in (
+            *("cudagraph_capture_sizes", "use_cudagraph", "graph_opt_level", "full_cuda_graph"),
+            *("cudagraph_only_prefill", "cudagraph_capture_sizes_prefill"),
+            "max_capture_shape_prefill",
+        )
+    ),
+    *(
+        Option(f"{CONFIG}.{key}")
+        for key in (
+            *("use_unique_memory_pool", "draft_model_use_cudagraph", "cudagraph_num_of_warmups"),
+        )
+    ),
+    Option("max_num_seqs", "max_num_seqs"),
+    Option("tensor_parallel_size", "tensor_parallel_size"),
+    Option("speculative_config", form=Form.JSON),
+    Option("speculative_config.num_speculative_tokens", "num_speculative_tokens"),
+)
+
+MARKER = r"\[CUDA GRAPH\]"
+
+RULES = (LogRule(r"CUDAGraph capture list \[([\d, ]*)\]", "captured", printed_sizes),)
+
+
 class FastDeploy(Engine):
     id = "fastdeploy"
     label = "FastDeploy"
@@ -39,6 +83,30 @@ class FastDeploy(Engine):
     versions = ("main", "2.0")
     settings = SETTINGS
     list_setting = "cudagraph_capture_sizes"
+    options = OPTIONS
+    log_rules = RULES
+    log_marker = MARKER
+    memory_rule = MemoryAccount(
+        rule="What FastDeploy holds back for graphs is not known here.",
+        when="not known",
+        source="not read",
+    )
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        config: dict[str, Any] = {"use_cudagraph": True}
+        if kind is StepKind.PREFILL:
+            config |= {"cudagraph_only_prefill": True}
+            config |= {"cudagraph_capture_sizes_prefill": list(sizes)}
+        else:
+            config |= {"graph_opt_level": settings.get("graph_opt_level") or 0}
+            config |= {"cudagraph_capture_sizes": list(sizes)}
+        return (json_flag("--graph-optimization-config", config),)
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None

@@ -7,11 +7,24 @@ from typing import Any
 
 from core.engines import _gaudi_buckets as rule
 from core.engines._gaudi_ladders import run_time_bucket
+from core.engines._gaudi_text import (
+    MARKER,
+    OPTIONS,
+    RULES,
+    bucket_file,
+    looks_like_bucket_file,
+    read_bucket_file,
+    variable,
+)
+from core.engines.config import Config
+from core.engines.export import ExportForm
 from core.engines.ladder import ladder
+from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
-from core.engines.settings import Setting, SettingType, choice, size_list, switch, whole
+from core.engines.settings import Setting, SettingType, choice, number, size_list, switch, whole
 from core.engines.versions import Release
+from core.errors import FileContentError
 from core.records import SizeUnit
 
 _PART_HELP = {
@@ -50,6 +63,7 @@ SETTINGS = (
     choice("strategy", "exp", ("exp", "lin", "pad"), "How each dimension is laid out."),
     switch("contiguous_pa", "Contiguous paged attention.", default=True),
     size_list("decode_bs", "Decode batches of a bucket file, in requests."),
+    number("graph_reserved_mem", 0.1, "Part of usable memory held back for graphs.", maximum=1),
     switch("enforce_eager", "Capture nothing."),
     *_variables(),
 )
@@ -63,6 +77,54 @@ class Gaudi(Engine):
     versions = ("0.26",)
     settings = SETTINGS
     list_setting = "decode_bs"
+    options = OPTIONS
+    log_rules = RULES
+    log_marker = MARKER
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        if kind is StepKind.PREFILL:
+            return ()
+        _, values, _ = self.checked_values(version, settings)
+        blocks = ladder(ctx for *_, ctx in rule.decode_buckets(values, sizes))
+        text = bucket_file(sizes, blocks, rule.prompt_buckets(values))
+        return (
+            ExportForm("file", text),
+            ExportForm("env", "VLLM_BUCKETING_FROM_FILE=buckets.txt"),
+        )
+
+    def fix_line(self, version: str, settings: Mapping[str, Any], sizes: tuple[int, ...]) -> str:
+        return f"Give a bucket file with the decode batches {', '.join(map(str, sizes))}."
+
+    def read_own_form(self, text: str) -> Config | None:
+        """A bucket file: its decode batches become the list."""
+        if not looks_like_bucket_file(text):
+            return None
+        decode = ladder(bs for bs, query, _ in read_bucket_file(text) if query == 1)
+        if not decode:
+            raise FileContentError("The bucket file holds no decode bucket (query 1).")
+        return Config("bucket file", {"decode_bs": decode})
+
+    def _memory(
+        self,
+        release: Release,
+        values: dict[str, Any],
+        plan: Plan,
+        costs: Mapping[str, GraphCost],
+    ) -> MemoryAccount:
+        part = values["graph_reserved_mem"]
+        return MemoryAccount(
+            rule=f"{part:.0%} of usable memory is held back for graphs (VLLM_GRAPH_RESERVED_MEM), "
+            "however many buckets there are; the KV cache takes the rest.",
+            when="graphs are captured after the KV cache is sized",
+            source="vllm-gaudi worker (docs/engines.md)",
+            kv_fraction=1 - part,
+        )
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
@@ -119,7 +181,7 @@ def _findings(values: dict[str, Any], sizes: tuple[int, ...]) -> tuple[Finding, 
         fix = "Leave out --enforce-eager."
         return (Finding("graphs-off", Severity.WARNING, text, fix, load="every load"),)
     given = [
-        f"VLLM_{name.upper()}_BUCKET_{part.upper()}"
+        variable(name, part)
         for name in rule.DIMENSIONS
         for part in rule.FIELDS
         if values[f"{name}_{part}"] is not None

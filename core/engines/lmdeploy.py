@@ -5,10 +5,23 @@ Source: pytorch/backends/cuda/graph_runner and pytorch/config.py of 0.18.0 and P
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from core.engines.export import ExportForm, flag, python_text
 from core.engines.ladder import ladder, powers_of_two, steps
-from core.engines.plan import Dropped, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.memory import MemoryAccount
+from core.engines.options import Form, Option
+from core.engines.plan import (
+    Dropped,
+    Finding,
+    GraphCount,
+    GraphList,
+    Mode,
+    Plan,
+    Severity,
+    StepKind,
+)
 from core.engines.protocol import Engine
 from core.engines.settings import Setting, SettingType, switch, whole
 from core.engines.versions import Release
@@ -28,6 +41,19 @@ SETTINGS = (
 )
 
 
+OPTIONS = (
+    Option(
+        "cudagraph_capture_batch_sizes",
+        "cudagraph_capture_batch_sizes",
+        Form.LIST,
+    ),
+    Option("piecewise_cudagraph_max_tokens", "piecewise_max_tokens"),
+    Option("max_batch_size", "max_batch_size"),
+    Option("max_prefill_token_num", "max_prefill_token_num"),
+    Option("eager_mode", "eager_mode", Form.SWITCH),
+)
+
+
 class LmDeploy(Engine):
     id = "lmdeploy"
     label = "LMDeploy"
@@ -35,6 +61,28 @@ class LmDeploy(Engine):
     versions = ("0.18.0",)
     settings = SETTINGS
     list_setting = "cudagraph_capture_batch_sizes"
+    options = OPTIONS
+    memory_rule = MemoryAccount(
+        rule="KV cache = free memory x cache_max_entry_count; graphs come on top of it.",
+        when="graphs are captured after the KV cache is sized",
+        source="LMDeploy cache engine (docs/engines.md)",
+        reserved_bytes=0.0,
+    )
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        if kind is StepKind.PREFILL:
+            return ()
+        values = {"cudagraph_capture_batch_sizes": list(sizes)}
+        return (
+            flag("--cudagraph-capture-batch-sizes", sizes),
+            python_text("PytorchEngineConfig", **values),
+        )
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None

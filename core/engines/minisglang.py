@@ -5,12 +5,18 @@ Source: repository at 20fcd7f3 (2026-03-13), restated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from core.engines.ladder import ladder, steps
-from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.export import ExportForm, flag
+from core.engines.ladder import ceil_to, ladder, steps
+from core.engines.memory import MemoryAccount
+from core.engines.options import Option
+from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
 from core.engines.settings import number, whole
+from core.engines.startup_log import LogRule
+from core.engines.startup_log import sizes as printed_sizes
 from core.engines.versions import Release
 from core.records import SizeUnit
 
@@ -29,6 +35,23 @@ OFF = Finding(
 )
 
 
+OPTIONS = (
+    Option("cuda_graph_max_bs", "cuda_graph_max_bs"),
+    Option("max_running_requests", "max_running_requests"),
+)
+
+MARKER = r"Start capturing CUDA graphs with sizes"
+
+RULES = (
+    LogRule(r"Start capturing CUDA graphs with sizes: \[([\d, ]*)\]", "captured", printed_sizes),
+    LogRule(
+        r"Free GPU memory before capturing CUDA graphs: ([\d.]+) GiB",
+        "settings.free_memory_gib",
+        float,
+    ),
+)
+
+
 class MiniSglang(Engine):
     id = "mini-sglang"
     label = "mini-sglang"
@@ -37,6 +60,28 @@ class MiniSglang(Engine):
     versions = ("2026-03-13",)
     settings = SETTINGS
     max_settings = ("cuda_graph_max_bs",)
+    options = OPTIONS
+    log_rules = RULES
+    log_marker = MARKER
+    memory_rule = MemoryAccount(
+        rule="KV cache = free memory x memory ratio; graphs come on top of it.",
+        when="graphs are captured after the KV cache is sized",
+        source="mini-sglang engine (docs/engines.md)",
+        reserved_bytes=0.0,
+    )
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        if kind is StepKind.PREFILL:
+            return ()
+        # The grid ends at 1, 2, 4 or a multiple of 8; a maximum between two of them is lost.
+        largest = sizes[-1] if sizes[-1] in (1, 2, 4) else ceil_to(sizes[-1], 8)
+        return (flag("--cuda-graph-max-bs", [largest]),)
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
@@ -50,6 +95,7 @@ class MiniSglang(Engine):
             sizes=sizes,
             unit=SizeUnit.REQUESTS,
             decode=(GraphList(Mode.FULL, sizes),) if sizes else (),
+            asked_max=largest if wanted is None else None,
             full_load=values["max_running_requests"],
             counts=(GraphCount("decode", len(sizes)),) if sizes else (),
             notes=(NO_LIST,) if wanted is not None else (),

@@ -5,9 +5,12 @@ Source: repository at bb823b3e (2026-04-26), restated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from core.engines.ladder import ladder, steps
+from core.engines.memory import MemoryAccount
+from core.engines.options import Form, Option
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity
 from core.engines.protocol import Engine
 from core.engines.settings import switch, whole
@@ -40,6 +43,19 @@ class NanoVllm(Engine):
     position = 10
     versions = ("2026-04-26",)
     settings = SETTINGS
+    options = (
+        Option("max_num_seqs", "max_num_seqs"),
+        Option("enforce_eager", "enforce_eager", Form.SWITCH),
+    )
+    memory_rule = MemoryAccount(
+        rule="KV cache = memory x utilization - used - peak + current; graphs come on top of it.",
+        when="graphs are captured after the KV cache is sized",
+        source="nano-vllm model runner (docs/engines.md)",
+        reserved_bytes=0.0,
+    )
+
+    def fix_line(self, version: str, settings: Mapping[str, Any], sizes: tuple[int, ...]) -> str:
+        return "Make max_num_seqs a multiple of 16."
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None

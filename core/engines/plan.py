@@ -109,6 +109,7 @@ class Plan:
     tokens_per_request : slots one request takes in a decode step [unit]
     full_load : the widest decode step the settings allow [unit]; None when the engine decides it
         from memory
+    asked_max : the maximum that was asked for, by a scalar setting [unit]
     above : what a decode step does that no graph holds
     eager_above : decode steps above this size run eager without a look-up
     """
@@ -120,6 +121,7 @@ class Plan:
     prefill_unit: SizeUnit = SizeUnit.TOKENS
     tokens_per_request: int = 1
     full_load: int | None = None
+    asked_max: int | None = None
     above: Mode = Mode.EAGER
     eager_above: int | None = None
     dropped: tuple[Dropped, ...] = ()
@@ -133,6 +135,13 @@ class Plan:
     def graphs(self) -> int:
         """Graph keys captured at start-up, all kinds and variants."""
         return sum(count.graphs for count in self.counts)
+
+    def objects(self, num_layers: int) -> int:
+        """CUDA graph objects: a piecewise size is one between each two layers, layers + 1."""
+        return sum(
+            count.graphs * (num_layers + 1 if count.what == Mode.PIECEWISE.value else 1)
+            for count in self.counts
+        )
 
     def lists(self, kind: StepKind) -> tuple[GraphList, ...]:
         return self.decode if kind is StepKind.DECODE else self.prefill

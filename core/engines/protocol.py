@@ -12,9 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from core.engines.config import Config
 from core.engines.dispatch import Dispatch, RankDispatch, RankRule, dispatch, dispatch_ranks
+from core.engines.export import ExportForm
+from core.engines.memory import GraphCost, MemoryAccount
+from core.engines.options import Option
 from core.engines.plan import DefaultSizes, Plan, StepKind
 from core.engines.settings import Setting, checked
+from core.engines.startup_log import LogReading, LogRule
 from core.engines.versions import Release, resolve
 from core.records import IntArray, normalised_sizes
 
@@ -31,6 +36,13 @@ class Engine(ABC):
     list_setting: ClassVar[str | None] = None
     max_settings: ClassVar[tuple[str, ...]] = ()
     rank_rule: ClassVar[RankRule] = RankRule.MAX
+    options: ClassVar[tuple[Option, ...]] = ()
+    rewrites: ClassVar[tuple[tuple[str, str], ...]] = ()
+    refuses_twice: ClassVar[bool] = False
+    log_rules: ClassVar[tuple[LogRule, ...]] = ()
+    log_marker: ClassVar[str] = ""
+    memory_rule: ClassVar[MemoryAccount]
+    export_settings: ClassVar[Mapping[str, object]] = {}
 
     def default_sizes(
         self,
@@ -79,7 +91,10 @@ class Engine(ABC):
         if capture_sizes is None:
             return release, values, values.get(self.list_setting or "")
         values |= dict.fromkeys(self.max_settings)
-        return release, values, normalised_sizes(capture_sizes)
+        wanted = normalised_sizes(capture_sizes)
+        if self.list_setting:
+            values[self.list_setting] = wanted
+        return release, values, wanted
 
     def version_note(self, version: str | None) -> str:
         """A sentence when another release than the one asked for answers; else empty."""
@@ -118,6 +133,57 @@ class Engine(ABC):
     def run_time_size(self, size: int) -> int:
         """The size that is compiled while serving, for engines that do so."""
         return size
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        """A list as text, the recommended form first; () for an engine that takes none.
+
+        `export_settings` are the settings that these texts themselves set.
+        """
+        return ()
+
+    def fix_line(self, version: str, settings: Mapping[str, Any], sizes: tuple[int, ...]) -> str:
+        """What to write so that the engine captures these sizes, for findings."""
+        forms = self.forms(version, settings, sizes)
+        return forms[0].text.strip() if forms else "This engine takes no list of its own."
+
+    def memory(
+        self,
+        version: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        capture_sizes: Sequence[int] | IntArray | None = None,
+        costs: Mapping[str, GraphCost] | None = None,
+    ) -> MemoryAccount:
+        """What the engine sets aside for graphs before it sizes the KV cache.
+
+        costs : measured memory of one graph by kind (the plan's `counts`), where the engine
+            measures; without, its estimate cannot be computed
+        """
+        release, values, wanted = self.checked_values(version, settings, capture_sizes)
+        plan = self._plan(release, values, wanted)
+        return self._memory(release, values, plan, costs or {})
+
+    def _memory(
+        self,
+        release: Release,
+        values: dict[str, Any],
+        plan: Plan,
+        costs: Mapping[str, GraphCost],
+    ) -> MemoryAccount:
+        return self.memory_rule
+
+    def read_own_form(self, text: str) -> Config | None:
+        """A configuration in a form that only this engine has; None when the text is none."""
+        return None
+
+    def complete_log(self, log: LogReading) -> LogReading:
+        """A log reading with what follows from it."""
+        return log
 
     @abstractmethod
     def _plan(

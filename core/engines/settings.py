@@ -147,7 +147,11 @@ def _as_bool(value: object) -> bool:
     raise ValueError
 
 
-def _as_sizes(value: object) -> tuple[int, ...]:
+def sizes_of(value: object) -> tuple[int, ...]:
+    """A list of whole numbers from a list, one number or a text such as "1,2,4" or "[1, 2]".
+
+    Raises TypeError or ValueError for anything else, and for an empty list.
+    """
     if isinstance(value, str):
         parts: Sequence[object] = value.strip("[]() ").replace(",", " ").split()
     elif isinstance(value, Sequence):
@@ -170,7 +174,7 @@ _CONVERT: dict[SettingType, Any] = {
     SettingType.FLOAT: _as_float,
     SettingType.BOOL: _as_bool,
     SettingType.CHOICE: _as_text,
-    SettingType.SIZES: _as_sizes,
+    SettingType.SIZES: sizes_of,
     SettingType.TEXT: _as_text,
 }
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from core.engines import _sglang_sizes as rule
-from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines._sglang_memory import sglang_memory
+from core.engines._sglang_text import MARKER, OPTIONS, RULES, sglang_forms
+from core.engines.export import ExportForm
+from core.engines.memory import GraphCost, MemoryAccount
+from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
 from core.engines.settings import choice, number, size_list, switch, whole
 from core.engines.versions import Release
@@ -14,7 +19,7 @@ from core.records import SizeUnit
 
 SETTINGS = (
     whole("max_running_requests", None, "Requests in a step at most; unset, memory decides."),
-    number("gpu_memory_gib", 80.0, "Memory of the card [GiB]; decides unset limits.", minimum=1),
+    number("gpu_memory_gib", 80.0, "Memory of the card [GiB]; decides unset limits; 0: unknown."),
     whole("tp_size", 1, "Tensor-parallel size; 4 and more raises the default maximum."),
     size_list("cuda_graph_bs", "Your own list of decode sizes, in requests."),
     whole("cuda_graph_max_bs", None, "Largest decode size; unset, the card's memory decides."),
@@ -38,6 +43,12 @@ SETTINGS = (
     switch("enable_two_batch_overlap", "Sizes must be even; no prefill graphs."),
     switch("mla", "A model with multi-head latent attention (DeepSeek)."),
     switch("deepep", "DeepEP all-to-all: prefill sizes become multiples of 8."),
+    choice(
+        "post_capture_kv_sizing",
+        "auto",
+        ("auto", "on", "off"),
+        "Size the KV cache after capture; auto: from 0.5.23 on, except with latent attention.",
+    ),
     switch("enable_lora", "Serve LoRA adapters: graphs with and without."),
 )
 
@@ -53,6 +64,27 @@ class SGLang(Engine):
     settings = SETTINGS
     list_setting = "cuda_graph_bs"
     max_settings = ("cuda_graph_max_bs",)
+    options = OPTIONS
+    log_rules = RULES
+    log_marker = MARKER
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        return sglang_forms(version, sizes, kind)
+
+    def _memory(
+        self,
+        release: Release,
+        values: dict[str, Any],
+        plan: Plan,
+        costs: Mapping[str, GraphCost],
+    ) -> MemoryAccount:
+        return sglang_memory(release, values, plan)
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
@@ -70,11 +102,12 @@ class SGLang(Engine):
             decode=_decode_graphs(values, decode),
             prefill=_prefill_graphs(release, backend, prefill),
             full_load=values["max_running_requests"],
+            asked_max=None if wanted or decode.dropped else values["cuda_graph_max_bs"],
             dropped=decode.dropped,
             added=decode.added,
             counts=_counts(values, decode.sizes, prefill),
             notes=(*_limit_notes(release, values, wanted), *notes),
-            findings=_findings(release, values, wanted, decode),
+            findings=_findings(values),
             source=f"SGLang {release} memory_hook, cuda_graph_hook (docs/engines.md)",
         )
 
@@ -132,6 +165,11 @@ def _limit_notes(
         notes.append(
             f"cuda_graph_max_bs not given: {rule.default_max_bs(release, values)} for this card."
         )
+    if values["enable_dp_attention"]:
+        notes.append(
+            "Data-parallel attention: every rank runs the bucket of the largest rank, and all run "
+            "eager when one cannot replay."
+        )
     if values["max_running_requests"] is None:
         notes.append(
             "max_running_requests not given: SGLang derives it from memory, and sizes above it "
@@ -140,35 +178,12 @@ def _limit_notes(
     return tuple(notes)
 
 
-def _findings(
-    release: Release,
-    values: dict[str, Any],
-    wanted: tuple[int, ...] | None,
-    decode: rule.DecodeList,
-) -> tuple[Finding, ...]:
+def _findings(values: dict[str, Any]) -> tuple[Finding, ...]:
     if values["disable_cuda_graph"]:
         text = "No decode graph is captured; every decode step runs eager."
         fix = "Leave out --disable-cuda-graph and --disable-decode-cuda-graph."
         return (Finding("graphs-off", Severity.WARNING, text, fix, load="every load"),)
-    asked = values["cuda_graph_max_bs"]
-    largest = max(decode.sizes, default=0)
-    if wanted is not None or asked is None or asked <= largest or decode.dropped:
-        return ()
-    text = (
-        f"SGLang {release} does not add the maximum {asked} to its grid; the largest size is "
-        f"{largest} and batches of {largest + 1} to {asked} run eager."
-    )
-    better = " ".join(map(str, (*decode.sizes, asked)))
-    return (
-        Finding(
-            "max-truncated",
-            Severity.WARNING,
-            text,
-            f"--cuda-graph-bs{'-decode' if release >= '0.5.14' else ''} {better}",
-            load=f"{largest + 1} running requests and more",
-            affected=(largest + 1, asked),
-        ),
-    )
+    return ()
 
 
 ENGINE = SGLang()

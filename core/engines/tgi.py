@@ -5,12 +5,27 @@ Source: launcher and server at db931fcf (2026-01-08, after 3.3.7), restated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from core.engines.export import ExportForm, comma
 from core.engines.ladder import ladder
-from core.engines.plan import Dropped, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.memory import MemoryAccount
+from core.engines.options import Option
+from core.engines.plan import (
+    Dropped,
+    Finding,
+    GraphCount,
+    GraphList,
+    Mode,
+    Plan,
+    Severity,
+    StepKind,
+)
 from core.engines.protocol import Engine
 from core.engines.settings import Setting, SettingType, choice, switch, whole
+from core.engines.startup_log import LogRule
+from core.engines.startup_log import sizes as printed_sizes
 from core.engines.versions import Release
 from core.records import SizeUnit
 
@@ -36,6 +51,24 @@ SETTINGS = (
 )
 
 
+OPTIONS = (
+    Option("cuda_graphs", "cuda_graphs"),
+    Option("speculate", "speculate"),
+    Option("quantize", "quantize", convert=lambda value: _quantisation(str(value))),
+    Option("lora_adapters", "lora_adapters", convert=bool),
+    Option("max_batch_size", "max_batch_size"),
+)
+
+MARKER = r"Cuda Graphs are (?:enabled|disabled)|Using default cuda graphs"
+
+RULES = (
+    LogRule(r"Using default cuda graphs \[([\d, ]*)\]", "captured", printed_sizes),
+    LogRule(r"Cuda Graphs are enabled for sizes \[([\d, ]*)\]", "captured", printed_sizes),
+    LogRule(r"Cuda Graphs are (disabled)", "settings.cuda_graphs", lambda _: (0,)),
+    LogRule(r"KV-cache blocks: (\d+)", "facts.kv_blocks", int),
+)
+
+
 class Tgi(Engine):
     id = "tgi"
     label = "TGI"
@@ -44,6 +77,31 @@ class Tgi(Engine):
     versions = ("3.3.7",)
     settings = SETTINGS
     list_setting = "cuda_graphs"
+    options = OPTIONS
+    log_rules = RULES
+    log_marker = MARKER
+    memory_rule = MemoryAccount(
+        rule="KV blocks = free memory x fraction x TGI_WIGGLE_ROOM (0.90) after a prefill warm-up; "
+        "graphs come on top, and running out of memory is only logged.",
+        when="graphs are captured after the KV cache is sized",
+        source="TGI server warmup (docs/engines.md)",
+        reserved_bytes=0.0,
+    )
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        if kind is StepKind.PREFILL:
+            return ()
+        variable = "CUDA_GRAPHS=" + ",".join(map(str, sizes))
+        return (
+            ExportForm("flag", comma("--cuda-graphs", sizes)),
+            ExportForm("env", variable),
+        )
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
@@ -66,6 +124,14 @@ class Tgi(Engine):
             findings=() if sizes else (_off(values),),
             source="TGI launcher and server after 3.3.7 (docs/engines.md)",
         )
+
+
+def _quantisation(name: str) -> str:
+    """The setting's word for TGI's many names."""
+    for word in ("bitsandbytes", "exl2"):
+        if name.startswith(word):
+            return word
+    return "other"
 
 
 def _asked(values: dict[str, Any], wanted: tuple[int, ...] | None) -> tuple[int, ...]:

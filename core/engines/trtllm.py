@@ -7,10 +7,23 @@ ceil(log2(max)), "1.0" and "0.20" up to floor(log2(max)).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from core.engines._trtllm_text import MARKER, OPTIONS, RULES, trtllm_forms
+from core.engines.export import ExportForm
 from core.engines.ladder import ladder, powers_of_two, steps
-from core.engines.plan import Dropped, Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.memory import MemoryAccount
+from core.engines.plan import (
+    Dropped,
+    Finding,
+    GraphCount,
+    GraphList,
+    Mode,
+    Plan,
+    Severity,
+    StepKind,
+)
 from core.engines.protocol import Engine
 from core.engines.settings import size_list, switch, whole
 from core.engines.versions import Release
@@ -50,6 +63,26 @@ class TensorRtLlm(Engine):
     settings = SETTINGS
     list_setting = "batch_sizes"
     max_settings = ("cuda_graph_max_batch_size",)
+    options = OPTIONS
+    log_rules = RULES
+    log_marker = MARKER
+    export_settings = {"enable_padding": True, "disable_cuda_graph": False}
+    memory_rule = MemoryAccount(
+        rule="KV cache = (memory - peak + temporary KV) x free_gpu_memory_fraction (0.9); the peak "
+        "comes from a run that already captured graphs, so they are counted as they are.",
+        when="graphs are captured before the KV cache is sized",
+        source="TensorRT-LLM resource manager (docs/engines.md)",
+        reserved_bytes=0.0,
+    )
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        return trtllm_forms(version, sizes, kind)
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
@@ -68,16 +101,22 @@ class TensorRtLlm(Engine):
             dropped=dropped,
             added=added,
             counts=_counts(values, sizes, piecewise),
-            notes=_notes(release),
+            notes=_notes(release, values),
             findings=_findings(values, sizes),
             source=f"TensorRT-LLM {release} llm_args.py (docs/engines.md)",
         )
 
 
-def _notes(release: Release) -> tuple[str, ...]:
-    if str(release) in ("main", "1.2.1"):
-        return ()
-    return ("Which release changed the exponent's bound is not known; 1.0 is assumed before it.",)
+def _notes(release: Release, values: dict[str, Any]) -> tuple[str, ...]:
+    notes = []
+    if str(release) not in ("main", "1.2.1"):
+        notes.append(
+            "Which release changed the exponent's bound is not known; 1.0 is assumed before it."
+        )
+    if values["enable_attention_dp"]:
+        rule = "runs the bucket of the largest" if values["enable_padding"] else "must be equal"
+        notes.append(f"Attention data parallel: every rank {rule}, or all run eager.")
+    return tuple(notes)
 
 
 def _asked(

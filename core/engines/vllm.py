@@ -5,13 +5,21 @@ A bucket counts tokens: one a request in a decode step, 1 + draft tokens with sp
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from core.engines import _vllm_sizes as rule
+from core.engines._vllm_forms import vllm_forms
+from core.engines._vllm_log import MARKER, RULES, with_batch_limit
+from core.engines._vllm_memory import vllm_memory
 from core.engines._vllm_modes import Modes, resolve_modes, uses_v2
+from core.engines._vllm_options import OPTIONS, REWRITES
 from core.engines._vllm_settings import SETTINGS
-from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity
+from core.engines.export import ExportForm
+from core.engines.memory import GraphCost, MemoryAccount
+from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
+from core.engines.startup_log import LogReading
 from core.engines.versions import Release
 from core.records import SizeUnit
 
@@ -27,6 +35,32 @@ class Vllm(Engine):
     settings = SETTINGS
     list_setting = "cudagraph_capture_sizes"
     max_settings = ("max_cudagraph_capture_size",)
+    options = OPTIONS
+    rewrites = REWRITES
+    refuses_twice = True
+    log_rules = RULES
+    log_marker = MARKER
+
+    def forms(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        sizes: tuple[int, ...],
+        kind: StepKind = StepKind.DECODE,
+    ) -> tuple[ExportForm, ...]:
+        return vllm_forms(version, sizes)
+
+    def complete_log(self, log: LogReading) -> LogReading:
+        return with_batch_limit(log)
+
+    def _memory(
+        self,
+        release: Release,
+        values: dict[str, Any],
+        plan: Plan,
+        costs: Mapping[str, GraphCost],
+    ) -> MemoryAccount:
+        return vllm_memory(release, uses_v2(release, values), plan, costs)
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
@@ -47,6 +81,7 @@ class Vllm(Engine):
             prefill=lists[1],
             tokens_per_request=batch.q,
             full_load=batch.max_num_seqs * batch.q,
+            asked_max=config.asked_max,
             dropped=config.dropped,
             counts=_counts(release, values, lists),
             notes=(
@@ -125,6 +160,13 @@ def _runner_note(release: Release, values: dict[str, Any], batch: rule.Batch) ->
             f"{release} uses its second model runner for some models; without `runner` the first "
             "is assumed. The start-up log says `Using V2 Model Runner`."
         )
+    if values["data_parallel_size"] > 1:
+        notes.append(
+            "Data parallel: every rank runs the bucket of the largest rank; one rank without a "
+            "graph makes all run eager."
+        )
+    if values["num_layers"] is not None:
+        notes.append(f"A piecewise size is {values['num_layers'] + 1} CUDA graph objects.")
     if batch.q > 1:
         which = "second" if uses_v2(release, values) else "first"
         notes.append(
@@ -138,8 +180,6 @@ def _findings(
     config: rule.Configured, batch: rule.Batch, mixed: tuple[int, ...]
 ) -> tuple[Finding, ...]:
     found = []
-    if config.asked_max is not None and config.asked_max != config.largest:
-        found.append(_truncated(config.asked_max, config.sizes, batch))
     lost = config.largest - max(mixed, default=0)
     if lost > 0:
         found.append(
@@ -152,24 +192,6 @@ def _findings(
             )
         )
     return tuple(found)
-
-
-def _truncated(asked: int, sizes: tuple[int, ...], batch: rule.Batch) -> Finding:
-    largest = max(sizes, default=0)
-    widest = batch.max_num_seqs * batch.q
-    hurts = largest < widest
-    text = f"max_cudagraph_capture_size {asked} is off vLLM's grid and becomes {largest}"
-    end = min(asked, batch.max_num_batched_tokens)
-    text += f"; steps of {largest + 1} to {end} tokens run eager." if end > largest else "."
-    better = " ".join(map(str, (*sizes, end)))
-    return Finding(
-        "max-truncated",
-        Severity.WARNING,
-        text,
-        f"--cudagraph-capture-sizes {better}" if end > largest else f"Use {largest}.",
-        load=f"{largest // batch.q + 1} running requests and more" if hurts else "mixed steps only",
-        affected=(largest + 1, end) if end > largest else None,
-    )
 
 
 def _source(release: Release) -> str:

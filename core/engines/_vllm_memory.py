@@ -1,0 +1,69 @@
+"""What vLLM holds back for graphs before it sizes the KV cache.
+
+Source: v1/worker/gpu_worker.py and the two model runners of 0.17.1 to 0.33.0, restated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.engines.memory import MIB, GraphCost, MemoryAccount
+from core.engines.plan import GraphCount, Plan
+from core.engines.versions import Release
+
+FLOOR_BYTES = 1 * MIB
+"""The least a further graph is charged with."""
+
+_KV = "KV cache = memory x gpu_memory_utilization - weights - peak activation"
+_SOURCE = "vLLM gpu_worker, gpu_model_runner (docs/engines.md)"
+
+
+def vllm_memory(
+    release: Release, v2: bool, plan: Plan, costs: Mapping[str, GraphCost]
+) -> MemoryAccount:
+    """The estimate of the release: none to 0.19, then first graph + rest x second."""
+    if release < "0.21" or (v2 and release < "0.29"):
+        why = "off by default in 0.19" if release >= "0.19" and not v2 else "none"
+        return MemoryAccount(
+            rule=f"{_KV}; graphs come on top of it (estimate: {why}).",
+            when="graphs are captured after the KV cache is sized",
+            source=_SOURCE,
+            reserved_bytes=0.0,
+        )
+    rule = (
+        f"{_KV} - graph estimate; the estimate charges every further graph with the second "
+        "largest one (1 MiB at least), so it is above what graphs sharing a pool take."
+    )
+    parts = _parts(plan.counts, costs, v2)
+    return MemoryAccount(
+        rule=rule,
+        when="graphs are estimated before the KV cache is sized and captured after it",
+        source=_SOURCE,
+        reserved_bytes=sum(b for _, b in parts) if parts is not None else None,
+        parts=tuple(parts or ()),
+    )
+
+
+def _parts(
+    counts: tuple[GraphCount, ...], costs: Mapping[str, GraphCost], v2: bool
+) -> list[tuple[str, float]] | None:
+    """Bytes by kind; None while the cost of a kind is not known."""
+    counts = tuple(count for count in counts if count.graphs)
+    if any(count.what not in costs for count in counts):
+        return None
+    if v2:
+        return [(count.what, _second_runner(count, costs[count.what])) for count in counts]
+    first = max((costs[count.what].first_bytes for count in counts), default=0.0)
+    rest = [(f"further {c.what}", _further(c, costs[c.what])) for c in counts]
+    return [("first capture of the larger kind", first), *rest]
+
+
+def _further(count: GraphCount, cost: GraphCost) -> float:
+    return max(cost.second_bytes, FLOOR_BYTES) * (count.graphs - 1)
+
+
+def _second_runner(count: GraphCount, cost: GraphCost) -> float:
+    """Piecewise graphs are captured and measured, full ones extrapolated."""
+    if count.what == "piecewise" and cost.all_bytes is not None:
+        return cost.all_bytes
+    return cost.first_bytes + _further(count, cost)

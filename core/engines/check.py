@@ -1,0 +1,167 @@
+"""What would really happen with a configuration, without a card: the plan and its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from core.engines.config import Config, read_config
+from core.engines.findings import Fix, plan_findings, with_shares
+from core.engines.memory import GIB
+from core.engines.plan import Finding, Plan, Severity
+from core.engines.startup_log import LogReading
+from core.errors import SettingError
+from core.records import SizeUnit, StepHistogram
+
+if TYPE_CHECKING:
+    from core.engines.protocol import Engine
+
+KEEPS_FROM_STARTING = ("start-refused", "flag-removed", "flag-too-new", "set-twice")
+_ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The answer for one engine, release and configuration.
+
+    version : the release whose rule answered; source : where the settings came from
+    plan : None when the engine would not start
+    findings : gravest first
+    ignored : what was written but changes no graph
+    """
+
+    engine: str
+    version: str
+    source: str
+    settings: Mapping[str, Any]
+    plan: Plan | None
+    findings: tuple[Finding, ...]
+    ignored: tuple[str, ...] = ()
+    log: LogReading | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The list the engine ends up with; empty when it would not start."""
+        return self.plan.sizes if self.plan else ()
+
+    @property
+    def unit(self) -> SizeUnit | None:
+        return self.plan.unit if self.plan else None
+
+    @property
+    def starts(self) -> bool:
+        """Whether the engine would start at all."""
+        return not any(
+            finding.id in KEEPS_FROM_STARTING and finding.severity is Severity.ERROR
+            for finding in self.findings
+        )
+
+
+def check(
+    engine: Engine,
+    version: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    text: str | None = None,
+    histogram: StepHistogram | None = None,
+) -> CheckReport:
+    """Check settings, and a configuration text whose settings they complete and override.
+
+    version : None takes the release that the text names, else the newest known
+    Raises FileContentError for text that cannot be read, SettingError for settings that are unknown
+    or out of range. A combination with which the engine does not start is a finding.
+    """
+    config = read_config(engine, text, version) if text is not None else Config("settings")
+    version = version or config.version
+    values = _joined(engine, config, settings or {})
+    release, *_ = engine.checked_values(version, values)
+    note = engine.version_note(version)
+    found = list(config.findings)
+    found += (
+        [Finding("nearest-rule", Severity.INFO, note, "Compare with your log.")] if note else []
+    )
+    plan = None
+    try:
+        plan = engine.plan(version, values)
+    except SettingError as error:
+        found.append(Finding("start-refused", Severity.ERROR, str(error), load="at start"))
+    if plan is not None:
+        fix = fix_text(engine, str(release), values)
+        more = (
+            *plan_findings(plan, fix),
+            *_against_log(engine, version, values, plan, config),
+            _memory(engine, version, values, config.log),
+        )
+        found += with_shares(plan, more, histogram, fix) if histogram is not None else more
+    found.sort(key=lambda finding: _ORDER[finding.severity])
+    log_notes = config.log.notes if config.log else ()
+    return CheckReport(
+        engine=engine.id,
+        version=str(release),
+        source=config.source,
+        settings=values,
+        plan=plan,
+        findings=tuple(found),
+        ignored=config.ignored,
+        log=config.log,
+        notes=(*log_notes, *(plan.notes if plan else ())),
+    )
+
+
+def _joined(engine: Engine, config: Config, settings: Mapping[str, object]) -> dict[str, Any]:
+    """The text's settings, then the log's list, then what the user set beside them."""
+    values = dict(config.settings)
+    if config.log is not None and config.log.captured and engine.list_setting:
+        values[engine.list_setting] = config.log.captured
+    return {**values, **settings}
+
+
+def fix_text(engine: Engine, version: str, settings: Mapping[str, Any]) -> Fix:
+    """How this engine is told a list, as one line to paste."""
+
+    def text(sizes: tuple[int, ...]) -> str:
+        return engine.fix_line(version, settings, tuple(sorted(set(sizes))))
+
+    return text
+
+
+def _memory(
+    engine: Engine, version: str | None, values: Mapping[str, Any], log: LogReading | None
+) -> Finding:
+    """What the engine holds back for graphs, beside what the log says they took."""
+    account = engine.memory(version, values)
+    text = account.rule
+    if account.reserved_bytes:
+        text += f" Held back for graphs: {account.reserved_bytes / GIB:.2f} GiB (estimated)."
+    took = log.facts.get("graph_gib") if log else None
+    if took is not None:
+        text += f" In this log they took {took:g} GiB (measured)."
+    return Finding("memory", Severity.INFO, text, load=account.when)
+
+
+def _against_log(
+    engine: Engine, version: str | None, values: Mapping[str, Any], plan: Plan, config: Config
+) -> tuple[Finding, ...]:
+    """Whether the log's list is the release's default, and its counts are the plan's."""
+    log = config.log
+    if log is None:
+        return ()
+    found = []
+    if log.captured and engine.list_setting:
+        plain = {name: value for name, value in values.items() if name != engine.list_setting}
+        default = engine.plan(version, plain).sizes
+        same = default == log.captured
+        text = f"The log's {len(log.captured)} sizes are "
+        text += (
+            "what this release captures by default."
+            if same
+            else (f"not this release's default of {len(default)} sizes; the list was set.")
+        )
+        found.append(Finding("log-list", Severity.INFO, text))
+    expected = {count.what: count.graphs for count in plan.counts}
+    for what, graphs in log.graphs.items():
+        if what in expected and expected[what] != graphs:
+            text = f"The log captured {graphs} {what} graphs, the rule says {expected[what]}."
+            found.append(Finding("log-differs", Severity.WARNING, text, "Trust the log."))
+    return tuple(found)
