@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from core.errors import ColumnMappingError, FileContentError
+from core.errors import ColumnMappingError
 from core.readers.common import columns
 from core.readers.common.cells import is_blank, parse_count, plain_number
 from core.readers.common.dialect import Dialect
 from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
-from core.readers.common.lengths import clipping_warning, merged_histogram
 from core.readers.common.requests import no_rows
 from core.readers.common.small_table import iter_rows
 from core.readers.common.source import Source
+from core.readers.common.weights import Weights, histogram_reading, parse_weight
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
-from core.records import Grade, LengthHistogram, SizeUnit, StepHistogram
 
 COLUMN_MAP = {"length": "length", "count": "count"}
-ZERO_COUNT = "count is 0"
 SHARE_NAMES = ("share", "percent", "pct", "fraction", "percentage")
-SHARE_TOLERANCE = 1e-3
-MAX_WEIGHT = 10**12
-"""A count above this is no count, and sums of such counts would leave 64 bits."""
 _LENGTH_NAMES = (
     *columns.LENGTH,
     *columns.PROMPT,
@@ -78,7 +69,17 @@ def read_length_count(source: Source, head: Head, options: ReadOptions) -> Readi
     pairs = _pairs(source, dialect, roles, drops)
     if not pairs["length"].lengths:
         raise no_rows(source.name, FORMAT.label, drops)
-    return _reading(source.name, dialect, roles, kind, said, pairs, drops)
+    return histogram_reading(
+        FORMAT.name,
+        FORMAT.label,
+        source.name,
+        pairs,
+        kind,
+        said,
+        drops,
+        {role: names[index] for role, index in roles.items()},
+        tuple(names),
+    )
 
 
 def _roles(names: list[str]) -> dict[str, int] | None:
@@ -121,7 +122,7 @@ def _pairs(
         if row == dialect.header_row:
             drops.add("header line repeated", number)
             continue
-        count = _count(_cell(row, roles["count"]), dialect.decimal)
+        count = parse_weight(_cell(row, roles["count"]), dialect.decimal)
         lengths = {
             role: parse_count(_cell(row, roles[role]), columns.label_of(role), dialect.decimal)
             for role in pairs
@@ -139,19 +140,6 @@ def _cell(row: list[str], index: int) -> str:
     return row[index] if index < len(row) else ""
 
 
-def _count(cell: str, decimal: str) -> float | str:
-    """A count, or a share with or without a percent sign; a reason where it is neither."""
-    if is_blank(cell):
-        return "count is blank"
-    number = plain_number(cell.rstrip("% "), decimal)
-    if number is None or not math.isfinite(float(number)):
-        return "count is not a number"
-    value = float(number)
-    if value > MAX_WEIGHT:
-        return f"count is above {MAX_WEIGHT:,}"
-    return ZERO_COUNT if value == 0 else "count is below 0" if value < 0 else value
-
-
 def _reason(lengths: dict[str, int | str], count: float | str) -> str | None:
     for role, length in lengths.items():
         if isinstance(length, str):
@@ -159,92 +147,6 @@ def _reason(lengths: dict[str, int | str], count: float | str) -> str | None:
         if length < 1:
             return f"{columns.label_of(role)} is below 1"
     return count if isinstance(count, str) else None
-
-
-class Weights:
-    """Lengths and their counts or shares, as they come."""
-
-    def __init__(self, said_shares: bool = False) -> None:
-        self.lengths: list[int] = []
-        self.weights: list[float] = []
-        self._said_shares = said_shares
-
-    def add(self, length: int, weight: float, percent: bool = False) -> None:
-        self.lengths.append(length)
-        self.weights.append(weight)
-        self._said_shares |= percent
-
-    @property
-    def is_share(self) -> bool:
-        """Fractions or percentages: they count nothing, they only have a shape."""
-        return self._said_shares or any(weight != int(weight) for weight in self.weights)
-
-    def histogram(self, what: str) -> LengthHistogram:
-        weights = np.array(self.weights)
-        if not self.is_share:
-            weights = weights.astype(np.int64)
-        return merged_histogram(np.array(self.lengths, np.int64), weights, what, self.is_share)
-
-
-def _warnings(kind: str, said: bool, histograms: list[LengthHistogram]) -> list[str]:
-    warnings = []
-    first = histograms[0]
-    if first.is_share:
-        total = float(first.counts.sum())
-        known = any(abs(total - whole) <= SHARE_TOLERANCE * whole for whole in (1.0, 100.0))
-        warnings.append(
-            "The counts are shares: the shape is known, the number of requests is not"
-            + ("." if known else f" (they sum to {total:.4g}, not to 1 or 100).")
-        )
-    if not said and kind == "prompt":
-        warnings.append("Read as prompt lengths; say so if they are outputs or batch sizes.")
-    for histogram in histograms:
-        warnings += clipping_warning(histogram, histogram.what)
-    return warnings
-
-
-def _reading(
-    name: str,
-    dialect: Dialect,
-    roles: dict[str, int],
-    kind: str,
-    said: bool,
-    pairs: dict[str, Weights],
-    drops: Drops,
-) -> Reading:
-    kept = len(pairs["length"].lengths)
-    names = dialect.header_row
-    steps = prompt = output = None
-    if kind == "batch":
-        first = pairs["length"].histogram("batch")
-        if first.is_share:
-            raise FileContentError(
-                f"{name}: counts of steps must be whole numbers; give counts instead of shares."
-            )
-        steps = StepHistogram(first.lengths, first.counts, SizeUnit.REQUESTS, source=name)
-        warnings = []
-    else:
-        first = pairs["length"].histogram(kind)
-        prompt, output = (first, None) if kind == "prompt" else (None, first)
-        if "output_tokens" in pairs and kind == "prompt":
-            output = pairs["output_tokens"].histogram("output")
-        warnings = _warnings(kind, said, [h for h in (prompt, output) if h is not None])
-    return Reading(
-        format=FORMAT.name,
-        label=FORMAT.label,
-        grade=Grade.STEPS if steps is not None else Grade.LENGTHS,
-        rows=kept + drops.total,
-        kept=kept,
-        prompt_lengths=prompt,
-        output_lengths=output,
-        steps=steps,
-        dropped=dict(drops.counts),
-        dropped_examples=drops.examples,
-        columns={role: names[index] for role, index in roles.items()},
-        all_columns=tuple(names),
-        warnings=tuple(warnings),
-        facts={"histogram_of": kind},
-    )
 
 
 FORMAT = Format(

@@ -83,6 +83,16 @@ class Clock:
             seconds[good] = (stamps[good] - self._origin) / 10**9
         return seconds, good
 
+    def stamps(self, values: IntArray, per_second: int, good: NDArray[np.bool_]) -> FloatArray:
+        """(n,) timestamps of `per_second` ticks since 1970 -> (n,) [s]; 0 where not good."""
+        self.is_text = True
+        seconds = np.zeros(len(values))
+        if good.any():
+            if self._origin is None:
+                self._origin = values[good][0].item()
+            seconds[good] = (values[good] - self._origin) / per_second
+        return seconds
+
     def _parse(self, cells: Any) -> tuple[IntArray, NDArray[np.bool_]]:
         import pandas as pd
 

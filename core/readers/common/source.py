@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -89,7 +90,7 @@ class Source:
         self.parts: tuple[str, ...] = ()
         self.part: str | None = None
         self.containers: tuple[str, ...] = ()
-        self._opener, self._size = opener, size
+        self._opener, self._given, self._size = opener, opener, size
         self._unpack()
         with self._opener() as stream:
             raw = read_up_to(stream, HEAD_BYTES)
@@ -136,6 +137,10 @@ class Source:
         """(line number from 1, line without its end). Raises FileContentError on an endless one."""
         with self.open() as stream:
             yield from split_lines(stream, self.name, max_line_bytes)
+
+    def sibling(self, part: str) -> Source:
+        """Another member of the same archive."""
+        return Source(self._given, self.name, self._size, replace(self.options, part=part))
 
     def _unpack(self) -> None:
         limit = self.options.max_inflated_bytes
