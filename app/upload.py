@@ -1,28 +1,30 @@
-"""The upload on the Workload page: file, mapping of columns, and what was read."""
+"""The upload on the Workload page: the file, and how to read it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
-from app import compute, state, theme, traffic
-from app.charts.lengths import lengths_figure
-from app.views import chart, table
-from core.errors import ProjectError
-from core.histogram import log_bins
+from app import compute, state, traffic
+from core.errors import ColumnMappingError, ProjectError
 from core.readers import ReadOptions
+from core.readers.options import COLUMN_ROLES, HISTOGRAM_KINDS, TIME_UNITS
 from core.readers.reading import Reading
-from core.records import LengthHistogram
 
-OUR_COLUMNS = {
+UNMAPPED = "(none)"
+ROLE_WORDS = {
     "arrival": "arrival time",
     "prompt_tokens": "prompt tokens",
     "output_tokens": "output tokens",
     "length": "length",
     "count": "count",
 }
-UNMAPPED = "(none)"
+KIND_WORDS = {None: "as the header says", "prompt": "prompts", "output": "outputs"} | {
+    "batch": "decode batches"
+}
 
 
 def upload_inputs() -> None:
@@ -32,117 +34,107 @@ def upload_inputs() -> None:
         file = st.file_uploader(
             "Traffic file",
             key="upload",
-            help="CSV, JSON Lines, histograms, vLLM logs with CUDAGraph Stats; gz and zstd too.",
+            help="Traces, histograms, engine logs, metrics, benchmark outputs; packed ones too. "
+            "docs/formats.md lists every format.",
         )
     with columns[1]:
         if st.button("Open the example", key="example_button", width="stretch"):
             traffic.open_example()
             st.rerun()  # the sidebar is drawn before this page
-    if file is not None and state.session().values.get("file_id") != file.file_id:
-        state.session().values["file_id"] = file.file_id
-        state.session().values["columns"] = {}
-        _take(file, {})
-    elif file is not None and "remap" in state.session().values:
-        _take(file, state.session().values.pop("remap"))
+    values = state.session().values
+    if file is None:
+        return
+    if values.get("file_id") != file.file_id:
+        values |= {"file_id": file.file_id, "options": ReadOptions(), "unread": None}
+        _take(file, ReadOptions())
+    elif "reread" in values:
+        _take(file, values.pop("reread"))
+    problem = values.get("unread")
+    if problem is not None:
+        st.error(str(problem))
+        if isinstance(problem, ColumnMappingError) and problem.columns:
+            options_form({}, problem.columns, values.get("options", ReadOptions()))
 
 
-def _take(file, mapping: Mapping[str, str]) -> None:
+def _take(file: Any, options: ReadOptions) -> None:
+    values = state.session().values
     with st.spinner(f"Reading {file.name} …"):
         try:
-            reading = compute.reading(file, file.name, ReadOptions(columns=mapping))
+            reading = compute.reading(file, file.name, options)
         except ProjectError as error:
-            st.error(str(error))
+            values["unread"] = error
             return
+    values |= {"unread": None, "options": options, "example": ""}
     state.session().workload = state.Workload(file.name, file.file_id, reading)
-    state.session().values["example"] = ""
     st.rerun()
 
 
-def show_reading(workload: state.Workload) -> None:
-    """What was understood, what was left out and why, and the lengths."""
-    reading = workload.reading
-    st.header(workload.name, anchor=False)
-    label = "" if workload.is_example else f"**{reading.label}**. "
-    st.markdown(f"{label}Grade {reading.grade.value}: {_grade_sentence(reading)}")
-    _metrics(reading)
-    for warning in reading.warnings:
-        st.warning(warning)
-    _dropped(reading)
-    if reading.columns and not workload.is_example:
-        _mapping(reading)
-    if reading.facts:
-        with st.expander("What else the file tells"):
-            table([{"fact": k, "value": str(v)} for k, v in reading.facts.items()], "facts")
-    _length_charts(reading)
+def reading_options(reading: Reading) -> None:
+    """Let the user say how the file is to be read, where the content left a choice."""
+    options = state.session().values.get("options", ReadOptions())
+    with st.expander("How it was read, and other ways to read it", expanded=bool(reading.dropped)):
+        options_form(reading.columns, reading.all_columns, options, reading)
 
 
-def _grade_sentence(reading: Reading) -> str:
-    from app.inputs import GRADE_WORDS
-
-    return GRADE_WORDS[reading.grade.value]
-
-
-def _metrics(reading: Reading) -> None:
-    cells = [(f"rows used, of {reading.rows:,}", f"{reading.kept:,}")]
-    trace = reading.trace
-    if trace is not None:
-        cells.append(("prompt tokens", theme.count_text(trace.prompt_tokens.sum())))
-        cells.append(("output tokens", theme.count_text(trace.output_tokens.sum())))
-        if trace.duration_s is not None:
-            cells.append(("duration", theme.seconds_text(trace.duration_s)))
-        rate = trace.rate_rps
-        if rate is not None:
-            cells.append(("requests a second", f"{rate:.3g}"))
-    if reading.steps is not None:
-        cells.append(("steps", theme.count_text(reading.steps.total_steps)))
-    for column, (label, text) in zip(st.columns(len(cells)), cells, strict=True):
-        column.metric(label, text)
-
-
-def _dropped(reading: Reading) -> None:
-    if not reading.dropped:
-        st.caption("No row was left out.")
-        return
-    st.markdown(f"**{sum(reading.dropped.values()):,} rows left out**")
-    rows: list[dict[str, object]] = []
-    for reason, count in reading.dropped.items():
-        examples = ", ".join(map(str, reading.dropped_examples.get(reason, ())))
-        rows.append({"reason": reason, "rows": count, "first lines": examples})
-    table(rows, "dropped")
-
-
-def _mapping(reading: Reading) -> None:
-    """Show which column was taken for what, and let the user change it."""
-    with st.expander("Columns: what was taken for what", expanded=bool(reading.dropped)):
-        known = [name for name in OUR_COLUMNS if name in reading.columns]
-        wanted = known or list(reading.columns)
-        with st.form("mapping", border=False):
-            chosen = {}
-            for place, name in zip(st.columns(max(1, len(wanted))), wanted, strict=True):
-                options = [UNMAPPED, *reading.all_columns]
-                current = reading.columns[name]
-                index = options.index(current) if current in options else 0
-                label = OUR_COLUMNS.get(name, name)
-                chosen[name] = place.selectbox(label, options, index=index, key=f"map_{name}")
-            if st.form_submit_button("Read again with these columns"):
-                mapping = {name: c for name, c in chosen.items() if c != UNMAPPED}
-                state.session().values["remap"] = mapping
-                st.rerun()
+def options_form(
+    taken: Mapping[str, str],
+    all_columns: tuple[str, ...],
+    options: ReadOptions,
+    reading: Reading | None = None,
+) -> None:
+    """Columns, unit of time and the rest; sends the file through its reader again."""
+    with st.form("read_options", border=False):
+        mapping = _column_inputs(taken, all_columns) if all_columns else {}
+        changed = replace(options, columns=mapping or options.columns)
+        places = st.columns(4)
+        unit = places[0].selectbox(
+            "Unit of arrival times",
+            TIME_UNITS,
+            index=TIME_UNITS.index(options.time_unit),
+            help="auto decides by the size of the numbers.",
+        )
+        kinds = [None, *HISTOGRAM_KINDS]
+        kind = places[1].selectbox(
+            "A histogram counts",
+            kinds,
+            index=kinds.index(options.histogram_of),
+            format_func=lambda k: KIND_WORDS[k],
+        )
+        model = places[2].text_input(
+            "Only the model", options.model or "", help="For files that hold several models."
+        )
+        part = places[3].text_input(
+            "Part of the file",
+            options.part or "",
+            help="A run, benchmark, array or archive member, where a file holds several; "
+            "'all' pools them.",
+        )
+        spread = st.checkbox(
+            "Spread requests that share an arrival evenly over the time to the next",
+            options.spread_ticks,
+            help="For traces whose clock ticks coarsely, such as Mooncake's 3 s.",
+        )
+        if st.form_submit_button("Read again"):
+            state.session().values["reread"] = replace(
+                changed,
+                time_unit=unit,
+                histogram_of=kind,
+                model=model.strip() or None,
+                part=part.strip() or None,
+                spread_ticks=spread,
+            )
+            st.rerun()
 
 
-def _length_charts(reading: Reading) -> None:
-    histograms = [h for h in (reading.prompt_lengths, reading.output_lengths) if h is not None]
-    if not histograms:
-        return
-    for place, histogram, colour in zip(
-        st.columns(len(histograms)), histograms, theme.SET_COLOURS, strict=False
-    ):
-        with place:
-            marks = compute.length_marks(histogram)
-            chart(lengths_figure(log_bins(histogram), marks, colour), f"{histogram.what}_lengths")
-            st.caption(_length_caption(histogram, marks))
-
-
-def _length_caption(histogram: LengthHistogram, marks: Mapping[str, float]) -> str:
-    texts = [f"{label} {theme.count_text(length)}" for label, length in marks.items()]
-    return f"{', '.join(texts)}, longest {int(histogram.lengths[-1]):,} tokens; from the file."
+def _column_inputs(taken: Mapping[str, str], all_columns: tuple[str, ...]) -> dict[str, str]:
+    """One choice a role; what stays unmapped is left to the reader's own matching."""
+    chosen = {}
+    for place, role in zip(st.columns(len(COLUMN_ROLES)), COLUMN_ROLES, strict=True):
+        choices = [UNMAPPED, *all_columns]
+        index = choices.index(taken[role]) if taken.get(role) in choices else 0
+        column = place.selectbox(
+            ROLE_WORDS[role], choices, index=index, key=f"map_{role}_{hash(all_columns)}"
+        )
+        if column != UNMAPPED:
+            chosen[role] = column
+    return chosen

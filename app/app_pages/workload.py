@@ -4,7 +4,8 @@ import streamlit as st
 
 from app import inputs, state, traffic
 from app.charts.lengths import steps_figure
-from app.upload import show_reading, upload_inputs
+from app.reading_view import show_reading
+from app.upload import upload_inputs
 from app.views import chart
 
 st.title("Workload", anchor=False)

@@ -172,3 +172,28 @@ def test_job_without_a_worker_says_so():
     submit.click().run()
     assert not at.exception
     assert "worker" in texts(at)
+
+
+def test_columns_with_other_names_can_be_chosen():
+    """Columns nobody can guess: the page lists them, the user maps them, the trace is read."""
+    data = b"alpha,beta,gamma\n0.5,100,7\n1.5,200,8\n2.5,300,9\n"
+    at = with_file(data, "odd.csv")
+    assert len(at.error) == 1
+    picks = {box.label: box for box in at.selectbox}
+    picks["arrival time"].set_value("alpha")
+    picks["prompt tokens"].set_value("beta")
+    picks["output tokens"].set_value("gamma")
+    next(b for b in at.button if b.label == "Read again").click().run()
+    assert not at.exception and not at.error
+    shown = {m.label: m.value for m in at.metric}
+    assert shown["prompt tokens"] == "600"
+    assert shown["output tokens"] == "24"
+
+
+def test_seconds_can_be_said_to_be_milliseconds():
+    """Arrivals 0, 1000, 2000 read as ms last 2 s, as s 2,000 s."""
+    data = b"arrival,prompt_tokens,output_tokens\n0,10,5\n1000,10,5\n2000,10,5\n"
+    at = with_file(data, "ticks.csv")
+    at.selectbox[[b.label for b in at.selectbox].index("Unit of arrival times")].set_value("ms")
+    next(b for b in at.button if b.label == "Read again").click().run()
+    assert {m.label: m.value for m in at.metric}["duration"] == "2.00 s"

@@ -1,0 +1,81 @@
+"""What was read: how much, what was left out and why, and the lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from app import compute, inputs, state, theme
+from app.charts.lengths import lengths_figure
+from app.upload import reading_options
+from app.views import chart, table
+from core.histogram import log_bins
+from core.readers.reading import Reading
+from core.records import LengthHistogram
+
+
+def show_reading(workload: state.Workload) -> None:
+    """The whole account of one file."""
+    reading = workload.reading
+    st.header(workload.name, anchor=False)
+    label = "" if workload.is_example else f"**{reading.label}**. "
+    words = inputs.GRADE_WORDS[reading.grade.value]
+    st.markdown(f"{label}Grade {reading.grade.value}: {words}")
+    _metrics(reading)
+    for warning in reading.warnings:
+        st.warning(warning)
+    _dropped(reading)
+    if not workload.is_example:
+        reading_options(reading)
+    if reading.facts:
+        with st.expander("What else the file tells"):
+            table([{"fact": k, "value": str(v)} for k, v in reading.facts.items()], "facts")
+    _length_charts(reading)
+
+
+def _metrics(reading: Reading) -> None:
+    cells = [(f"rows used, of {reading.rows:,}", f"{reading.kept:,}")]
+    trace = reading.trace
+    if trace is not None:
+        cells.append(("prompt tokens", theme.count_text(trace.prompt_tokens.sum())))
+        cells.append(("output tokens", theme.count_text(trace.output_tokens.sum())))
+        if trace.duration_s is not None:
+            cells.append(("duration", theme.seconds_text(trace.duration_s)))
+        rate = trace.rate_rps
+        if rate is not None:
+            cells.append(("requests a second", f"{rate:.3g}"))
+    if reading.steps is not None:
+        cells.append(("steps", theme.count_text(reading.steps.total_steps)))
+    for column, (label, text) in zip(st.columns(len(cells)), cells, strict=True):
+        column.metric(label, text)
+
+
+def _dropped(reading: Reading) -> None:
+    if not reading.dropped:
+        st.caption("No row was left out.")
+        return
+    st.markdown(f"**{sum(reading.dropped.values()):,} rows left out**")
+    rows: list[dict[str, object]] = []
+    for reason, count in reading.dropped.items():
+        examples = ", ".join(map(str, reading.dropped_examples.get(reason, ())))
+        rows.append({"reason": reason, "rows": count, "first lines": examples})
+    table(rows, "dropped")
+
+
+def _length_charts(reading: Reading) -> None:
+    histograms = [h for h in (reading.prompt_lengths, reading.output_lengths) if h is not None]
+    if not histograms:
+        return
+    for place, histogram, colour in zip(
+        st.columns(len(histograms)), histograms, theme.SET_COLOURS, strict=False
+    ):
+        with place:
+            marks = compute.length_marks(histogram)
+            chart(lengths_figure(log_bins(histogram), marks, colour), f"{histogram.what}_lengths")
+            st.caption(_length_caption(histogram, marks))
+
+
+def _length_caption(histogram: LengthHistogram, marks: Mapping[str, float]) -> str:
+    texts = [f"{label} {theme.count_text(length)}" for label, length in marks.items()]
+    return f"{', '.join(texts)}, longest {int(histogram.lengths[-1]):,} tokens; from the file."
