@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from core.buckets.layers import Layers, monotone_layers, quadratic_layers
-from core.buckets.problem import PADDED_SLOTS, Problem, build
+from core.buckets.build import Limits, Price, build
+from core.buckets.layers import Layers
+from core.buckets.problem import PADDED_SLOTS, Dispatch, Problem
+from core.buckets.solve import solve
 from core.errors import CaptureSizesError, SettingError
 from core.padding import bucket_of, padding_report
 from core.records import BucketSet, IntArray, SizeUnit, StepCost, StepHistogram
 from core.step_cost import eager_us_at, graph_step_us_at
-
-COMPILED_FROM = 2**18
-"""Candidates x graphs from which loading numba (about half a second) is sooner than numpy."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +22,9 @@ class FrontierPoint:
     """The best set of at most k graphs; each point is strictly better than all before it.
 
     k : 0 = no graph at all, where eager steps are allowed
-    cost : padded slots, or us over all steps of the histogram, eager ones included
+    cost : padded slots, or us over all steps of the histogram, eager ones included; without price
     waste, coverage : shares, as in PaddingReport
+    price : of the set's graphs, in the same unit
     """
 
     k: int
@@ -34,6 +32,11 @@ class FrontierPoint:
     cost: float
     waste: float
     coverage: float
+    price: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.cost + self.price
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,10 @@ class Frontier:
 
 
 def set_cost(
-    histogram: StepHistogram, capture_sizes: Sequence[int] | IntArray, cost: StepCost | None = None
+    histogram: StepHistogram,
+    capture_sizes: Sequence[int] | IntArray,
+    cost: StepCost | None = None,
+    dispatch: Dispatch = Dispatch.PAD_UP,
 ) -> float:
     """What a set costs over all steps: padded slots without a step cost, else us.
 
@@ -73,26 +79,14 @@ def set_cost(
     """
     if cost is None:
         return padding_report(histogram, capture_sizes).padded_total
-    bucket = bucket_of(histogram.sizes, capture_sizes) if len(capture_sizes) else None
     times = eager_us_at(cost, histogram.sizes)
-    if bucket is not None:
+    if len(capture_sizes):
+        bucket = bucket_of(histogram.sizes, capture_sizes)
         graph = bucket >= 0
-        times[graph] = graph_step_us_at(cost, bucket[graph])
+        replays = graph_step_us_at(cost, bucket[graph])
+        cheaper = dispatch is Dispatch.CHEAPER
+        times[graph] = np.minimum(times[graph], replays) if cheaper else replays
     return float(times @ histogram.steps)
-
-
-def layers_for(problem: Problem, num_layers: int) -> Layers:
-    """The quickest exact way for this instance."""
-    if not problem.monotone:
-        return quadratic_layers(problem, num_layers)
-    if problem.price.dtype == np.float64 and len(problem) > 2:
-        large = len(problem) * num_layers >= COMPILED_FROM
-        loaded = "numba" in sys.modules
-        if (large or loaded) and importlib.util.find_spec("numba"):
-            from core.buckets.compiled import hull_layers
-
-            return hull_layers(problem, num_layers)
-    return monotone_layers(problem, num_layers)
 
 
 def frontier(
@@ -104,81 +98,81 @@ def frontier(
     multiple_of: int = 1,
     include: Sequence[int] = (),
     allow_eager: bool = False,
+    dispatch: Dispatch = Dispatch.PAD_UP,
+    price: Price = 0.0,
 ) -> Frontier:
     """The exact optimum for every number of graphs up to max_graphs.
 
-    cost : None minimises padded slots, else the time of all steps [us]
+    cost : None minimises padded slots, else the time of all steps [us]; any table will do
     candidates : sizes that may be captured; None = any. multiple_of : of tensor parallel or of
-        1 + draft tokens. include : captured in any case. allow_eager : sizes above the largest
-        graph may run eager, where that is cheaper
-    Points end where one more graph brings nothing.
+        1 + draft tokens. include : captured in any case (a guard at the engine's largest batch).
+        allow_eager : sizes above the largest graph may run eager, where that is cheaper
+    dispatch : CHEAPER if the engine runs a step eagerly where that is faster than its bucket
+    price : of each bucket in the cost's unit, one number or a function of the sizes
+    Points end where one more graph brings nothing (more than its price).
     Raises HistogramError, CaptureSizesError, SettingError, CostUnitError.
     """
     if max_graphs < 1:
         raise SettingError(f"The number of graphs is {max_graphs}; it must be 1 or more.")
-    problem = build(
-        histogram,
-        cost=cost,
-        candidates=candidates,
-        multiple_of=multiple_of,
-        include=include,
-        allow_eager=allow_eager,
-    )
+    allowed = None if candidates is None else tuple(candidates)
+    limits = Limits(allowed, multiple_of, tuple(include), allow_eager, dispatch)
+    problem = build(histogram, cost, limits, price)
     num_forced = int(problem.forced.sum())
     if num_forced > max_graphs:
         raise SettingError(
             f"{num_forced} sizes are included in any case, but only {max_graphs} graphs are "
             "allowed; raise the number or include fewer."
         )
-    layers = layers_for(problem, min(max_graphs, len(problem) - 1))
+    layers = solve(problem, min(max_graphs, len(problem) - 1))
     points = _points(problem, layers, histogram, cost)
     source = cost.source if cost is not None else ""
     return Frontier(points, problem.unit, histogram.unit, histogram.total_steps, source)
 
 
+def frontier_point(
+    problem: Problem,
+    indices: Sequence[int],
+    histogram: StepHistogram,
+    cost: StepCost | None,
+) -> FrontierPoint:
+    """A set of candidates as a point, its cost summed afresh from the histogram.
+
+    The recurrence's own sum loses the last digits.
+    """
+    sizes = problem.sizes_of(indices)
+    value = set_cost(histogram, sizes, cost, problem.dispatch)
+    price = float(sum(problem.price[j] for j in indices))
+    if not sizes:
+        return FrontierPoint(0, (), value, 0.0, 0.0)
+    report = padding_report(histogram, sizes)
+    return FrontierPoint(len(sizes), sizes, value, report.waste, report.coverage, price)
+
+
+def last_forced(problem: Problem) -> int:
+    """Index below which a set may not end; 0 = it may be empty."""
+    forced = np.flatnonzero(problem.forced)
+    return int(forced[-1]) if len(forced) else 0
+
+
 def _points(
     problem: Problem, layers: Layers, histogram: StepHistogram, cost: StepCost | None
 ) -> tuple[FrontierPoint, ...]:
-    forced = np.flatnonzero(problem.forced)
-    start = max(1, int(forced[-1])) if len(forced) else 1
+    start = last_forced(problem)
     points: list[FrontierPoint] = []
-    if not len(forced) and problem.above[0] < np.inf:
-        points.append(FrontierPoint(0, (), set_cost(histogram, (), cost), 0.0, 0.0))
-    for k in range(1, len(layers.costs)):
+    for k in range(len(layers.costs)):
         totals = layers.costs[k, start:] + problem.above[start:]
         best = int(np.argmin(totals))
         if not totals[best] < np.inf:
             continue
-        sizes = problem.sizes_of(layers.chain(k, start + best))
-        # Summed afresh: the recurrence's own sum loses the last digits.
-        value = set_cost(histogram, sizes, cost)
-        if points and value >= points[-1].cost:
-            continue
-        report = padding_report(histogram, sizes)
-        points.append(FrontierPoint(k, sizes, value, report.waste, report.coverage))
+        point = frontier_point(problem, layers.chain(k, start + best), histogram, cost)
+        if not points or point.total < points[-1].total:
+            points.append(point)
     return tuple(points)
 
 
-def optimal_buckets(
-    histogram: StepHistogram,
-    *,
-    max_graphs: int,
-    cost: StepCost | None = None,
-    candidates: Sequence[int] | IntArray | None = None,
-    multiple_of: int = 1,
-    include: Sequence[int] = (),
-    allow_eager: bool = False,
-) -> BucketSet:
+def optimal_buckets(histogram: StepHistogram, *, max_graphs: int, **limits: object) -> BucketSet:
     """The best set of at most max_graphs graphs; arguments and errors as `frontier`."""
-    found = frontier(
-        histogram,
-        max_graphs=max_graphs,
-        cost=cost,
-        candidates=candidates,
-        multiple_of=multiple_of,
-        include=include,
-        allow_eager=allow_eager,
-    )
+    found = frontier(histogram, max_graphs=max_graphs, **limits)  # pyright: ignore
     point = found.at(max_graphs)
     if point.k == 0:
         raise CaptureSizesError(

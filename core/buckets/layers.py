@@ -1,6 +1,7 @@
-"""The layered recurrence D_k(j) = f_j W_j + min over i < j of (D_(k-1)(i) - f_j W_i), in numpy.
+"""The layered recurrence D_k(j) = price_j + H(j, j) + min over i < j of (D_(k-1)(i) - H(j, i)).
 
 D_k(j): cheapest way to serve all sizes up to candidate j with exactly k buckets, j the largest.
+Here in numpy; core.buckets.compiled does the same with numba.
 """
 
 from __future__ import annotations
@@ -41,29 +42,41 @@ def first_allowed(forced: NDArray[np.bool_]) -> IntArray:
 
 def empty_layers(problem: Problem, num_layers: int) -> Layers:
     m = len(problem)
-    costs = np.full((num_layers + 1, m), np.inf, problem.price.dtype)
+    costs = np.full((num_layers + 1, m), np.inf, problem.replay.dtype)
     costs[0, 0] = 0
     return Layers(costs, np.zeros((num_layers + 1, m), np.int32))
 
 
 def quadratic_layers(problem: Problem, num_layers: int, block: int = 64) -> Layers:
-    """Every predecessor tried: O(m^2 K), any prices. The reference for the faster ways."""
+    """Every predecessor tried: O(m^2 K), any costs. The reference for the faster ways."""
     layers = empty_layers(problem, num_layers)
-    f, w, m = problem.price, problem.below, len(problem)
+    m = len(problem)
     lowest = first_allowed(problem.forced)
     columns = np.arange(m)
-    for k in range(1, num_layers + 1):
-        before = layers.costs[k - 1]
-        for start in range(1, m, block):
-            rows = np.arange(start, min(m, start + block))
-            end = int(rows[-1])
-            values = before[None, :end] - f[rows, None] * w[None, :end]
-            values[columns[None, :end] >= rows[:, None]] = np.inf
-            values[columns[None, :end] < lowest[rows, None]] = np.inf
-            best = values.argmin(axis=1)
-            layers.parent[k, rows] = best
-            layers.costs[k, rows] = values[np.arange(len(rows)), best] + f[rows] * w[rows]
+    for start in range(1, m, block):
+        rows = np.arange(start, min(m, start + block))
+        upto = problem.upto_all(rows)
+        own = upto[np.arange(len(rows)), rows] + problem.price[rows]
+        open_to = (columns[None, :] < rows[:, None]) & (columns[None, :] >= lowest[rows, None])
+        for k in range(1, num_layers + 1):
+            # All layers of a block in turn, so that H is worked out once.
+            _quadratic_rows(layers, k, rows, upto, own, open_to)
     return layers
+
+
+def _quadratic_rows(
+    layers: Layers,
+    k: int,
+    rows: IntArray,
+    upto: NDArray[Any],
+    own: NDArray[Any],
+    open_to: NDArray[np.bool_],
+) -> None:
+    end = int(rows[-1])
+    values = np.where(open_to[:, :end], layers.costs[k - 1, None, :end] - upto[:, :end], np.inf)
+    best = values.argmin(axis=1)
+    layers.parent[k, rows] = best
+    layers.costs[k, rows] = values[np.arange(len(rows)), best] + own
 
 
 def _levels(m: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
@@ -81,12 +94,12 @@ def _levels(m: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
 
 
 def _argmin_in_ranges(
-    before: NDArray[Any], w: NDArray[Any], f: NDArray[Any], low: IntArray, count: IntArray
+    problem: Problem, before: NDArray[Any], rows: IntArray, low: IntArray, count: IntArray
 ) -> tuple[IntArray, NDArray[Any]]:
-    """First i in [low, low + count) with the least before[i] - f w[i], for each row, and that."""
+    """For each row the first i in [low, low + count) of least before[i] - H(row, i), and that."""
     start = np.cumsum(count) - count
     columns = np.arange(int(count.sum())) - np.repeat(start - low, count)
-    values = before[columns] - np.repeat(f, count) * w[columns]
+    values = before[columns] - problem.upto(np.repeat(rows, count), columns)
     least = np.minimum.reduceat(values, start)
     hits = np.flatnonzero(values == np.repeat(least, count))
     first = hits[np.searchsorted(hits, start)]
@@ -94,14 +107,16 @@ def _argmin_in_ranges(
 
 
 def monotone_layers(problem: Problem, num_layers: int) -> Layers:
-    """Prices that never fall with size: best predecessors ascend, so rows split the search.
+    """Costs that never fall with size: best predecessors ascend, so rows split the search.
 
     O(m K log m), all rows of one depth at a time. Also exact with forced sizes, which only raise
     the lowest predecessor. Source: divide and conquer for Monge costs.
     """
     layers = empty_layers(problem, num_layers)
-    f, w, m = problem.price, problem.below, len(problem)
+    m = len(problem)
     lowest = first_allowed(problem.forced)
+    every = np.arange(m)
+    own = problem.upto(every, every) + problem.price
     levels = list(_levels(m))
     for k in range(1, num_layers + 1):
         before = layers.costs[k - 1]
@@ -121,8 +136,8 @@ def monotone_layers(problem: Problem, num_layers: int) -> Layers:
             # Rounding can turn near-equal neighbours around: search between them either way.
             low = np.clip(bounds.min(axis=0), lower, upper)
             high = np.clip(bounds.max(axis=0), lower, upper)
-            best, least = _argmin_in_ranges(before, w, f[solved], low, high - low + 1)
+            best, least = _argmin_in_ranges(problem, before, solved, low, high - low + 1)
             parent[solved] = best
             layers.parent[k, solved] = best
-            layers.costs[k, solved] = least + f[solved] * w[solved]
+            layers.costs[k, solved] = least + own[solved]
     return layers

@@ -1,23 +1,26 @@
-"""The choice of a bucket set as a layered shortest path: candidates, prices, what stays eager.
+"""The choice of a bucket set as a layered shortest path: candidates, costs, what stays eager.
 
-Candidates c_1 < ... < c_m; index 0 stands for "nothing captured". With W[j] steps of size <= c_j
-and f[j] the cost of one replay at c_j, the set j_1 < ... < j_k costs
+Candidates c_1 < ... < c_m; index 0 stands for "nothing captured". With H(j, i) the cost of all
+steps of size <= c_i if each ran at bucket j, the set j_1 < ... < j_k costs
 
-    sum_t f[j_t] (W[j_t] - W[j_(t-1)])  +  A[j_k],    A[j] = cost of all sizes above c_j run eager.
+    sum_t [ H(j_t, j_t) - H(j_t, j_(t-1)) + price[j_t] ]  +  above[j_k]
+
+where above[j] is the cost of everything larger run eager. Padding up: H(j, i) = f[j] W[i], with
+f[j] the cost of one replay at c_j and W[i] the steps of size <= c_i.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import CaptureSizesError, CostUnitError, HistogramError, SettingError
-from core.records import IntArray, StepCost, StepHistogram, normalised_sizes
-from core.step_cost import check_units, eager_us_at, graph_step_us_at
+from core.records import FloatArray, IntArray
 
 PADDED_SLOTS = "padded slots"
 MICROSECONDS = "us"
@@ -26,150 +29,99 @@ EXACT_FLOAT = 2**53
 """Whole numbers below this are exact in float64."""
 
 
+class Dispatch(StrEnum):
+    """What a step does that a graph could hold."""
+
+    PAD_UP = "pad up"
+    CHEAPER = "the cheaper of graph and eager"
+
+
 @dataclass(frozen=True)
 class Problem:
-    """One instance; every array has index 0 = nothing captured.
+    """One instance; arrays over candidates have index 0 = nothing captured.
 
     candidates : (m,) int64, strictly ascending from 0 [unit]
-    price : (m,) f, cost of one replay [slots or us]
-    below : (m,) W, steps of that size or smaller [steps]
-    above : (m,) A, cost of everything larger run eager; inf where it must be covered
+    replay : (m,) f, cost of one replay [slots or us]
+    covered : (m,) how many of the observed sizes are that large or smaller
+    above : (m,) cost of everything larger run eager; inf where it must be covered
+    price : (m,) cost of having the bucket at all [same unit]
     forced : (m,) must be captured
-    Arrays are float64 while exact, else Python integers (dtype object).
+    steps : (n,) steps of each observed size; eager : (n,) cost of one of them run eager, or None
+    Costs are float64 while exact, else Python integers (dtype object).
     """
 
     candidates: IntArray
-    price: NDArray[Any]
-    below: NDArray[Any]
+    replay: NDArray[Any]
+    covered: IntArray
     above: NDArray[Any]
+    price: NDArray[Any]
     forced: NDArray[np.bool_]
+    steps: NDArray[Any]
+    eager: FloatArray | None
+    dispatch: Dispatch
     unit: str
 
     def __len__(self) -> int:
         return len(self.candidates)
 
+    @cached_property
+    def below(self) -> NDArray[Any]:
+        """W: (m,) steps of that size or smaller."""
+        return self.running(self.steps)[self.covered]
+
+    @cached_property
+    def rising(self) -> bool:
+        """Whether no larger candidate is cheaper: then costs are Monge and best rows ascend."""
+        return bool((np.diff(self.replay[1:]) >= 0).all())
+
+    @cached_property
+    def eager_rises(self) -> bool:
+        return self.eager is not None and bool((np.diff(self.eager) >= 0).all())
+
     @property
-    def monotone(self) -> bool:
-        """Whether no larger candidate is cheaper: then the cost is Monge (concave in index)."""
-        return bool((np.diff(self.price[1:]) >= 0).all()) if len(self) > 2 else True
+    def pads_up(self) -> bool:
+        return self.dispatch is Dispatch.PAD_UP
+
+    @staticmethod
+    def running(values: NDArray[Any]) -> NDArray[Any]:
+        """Sums of the first 0, 1, ... values."""
+        return np.concatenate([np.zeros(1, values.dtype), np.cumsum(values)])
+
+    @cached_property
+    def _eager_running(self) -> FloatArray:
+        assert self.eager is not None
+        return self.running(self.steps * self.eager)
+
+    @cached_property
+    def faster_eager(self) -> IntArray:
+        """(m,) how many of the smallest sizes are cheaper eager than at each candidate.
+
+        Meaningful where eager costs rise with size.
+        """
+        assert self.eager is not None
+        return np.searchsorted(self.eager, self.replay.astype(float))
+
+    def upto(self, rows: IntArray, columns: IntArray) -> NDArray[Any]:
+        """H(row, column), element by element; for CHEAPER only where eager costs rise."""
+        if self.pads_up:
+            return self.replay[rows] * self.below[columns]
+        ends = self.covered[columns]
+        turn = np.minimum(self.faster_eager[rows], ends)
+        steps = self._steps_running
+        return self._eager_running[turn] + self.replay[rows] * (steps[ends] - steps[turn])
+
+    @cached_property
+    def _steps_running(self) -> NDArray[Any]:
+        return self.running(self.steps)
+
+    def upto_all(self, rows: IntArray) -> NDArray[Any]:
+        """H(row, column) for every column, whatever the eager costs: (len(rows), m)."""
+        if self.pads_up:
+            return self.replay[rows, None] * self.below[None, :]
+        assert self.eager is not None
+        each = np.minimum(self.replay[rows, None], self.eager[None, :]) * self.steps[None, :]
+        sums = np.cumsum(np.concatenate([np.zeros((len(rows), 1)), each], axis=1), axis=1)
+        return sums[:, self.covered]
 
     def sizes_of(self, indices: Sequence[int]) -> tuple[int, ...]:
         return tuple(int(self.candidates[j]) for j in indices)
-
-
-def candidate_sizes(
-    histogram: StepHistogram,
-    cost: StepCost | None,
-    candidates: Sequence[int] | IntArray | None,
-    multiple_of: int,
-) -> IntArray:
-    """What may be captured: (n,) ascending.
-
-    By default the observed sizes, rounded up to the multiple: for a cost that never falls with
-    size no other size is ever better. A cost with dips adds its own points.
-    Raises SettingError, CaptureSizesError.
-    """
-    if isinstance(multiple_of, bool) or int(multiple_of) != multiple_of or multiple_of < 1:
-        raise SettingError(f"Sizes must be multiples of {multiple_of}; give 1 or more.")
-    if candidates is not None:
-        allowed = np.array(normalised_sizes(candidates), np.int64)
-        kept = allowed[allowed % multiple_of == 0]
-        if len(kept) == 0:
-            raise CaptureSizesError(f"None of the allowed sizes is a multiple of {multiple_of}.")
-        return kept
-    sizes = -(-histogram.sizes // multiple_of) * multiple_of
-    if cost is not None and (np.diff(cost.replay_us) < 0).any():
-        extra = cost.sizes[cost.sizes % multiple_of == 0]
-        sizes = np.concatenate([sizes, extra])
-    return np.unique(sizes)
-
-
-def build(
-    histogram: StepHistogram,
-    *,
-    cost: StepCost | None = None,
-    candidates: Sequence[int] | IntArray | None = None,
-    multiple_of: int = 1,
-    include: Sequence[int] = (),
-    allow_eager: bool = False,
-) -> Problem:
-    """The instance for a histogram.
-
-    cost : None counts padded slots; else time in us
-    include : sizes captured in any case, also where they are no multiple or not allowed otherwise
-    allow_eager : sizes above the largest graph may run eager (needs a cost)
-    Raises HistogramError (no step), CaptureSizesError, SettingError, CostUnitError.
-    """
-    keep = histogram.steps > 0
-    sizes, steps = histogram.sizes[keep], histogram.steps[keep]
-    if len(sizes) == 0:
-        raise HistogramError("The histogram holds no step, so there is no set to choose.")
-    if cost is None and allow_eager:
-        raise CostUnitError(
-            "An eager step pads nothing, so padded slots cannot weigh it; give a step cost, or "
-            "cover every size."
-        )
-    if cost is not None:
-        check_units(cost, histogram.unit)
-    allowed = candidate_sizes(histogram, cost, candidates, multiple_of)
-    must = np.array(normalised_sizes(include) if len(include) else (), np.int64)
-    found = np.union1d(allowed, must)
-    price = found if cost is None else graph_step_us_at(cost, found)
-    if found[-1] < sizes[-1] and not allow_eager:
-        raise CaptureSizesError(
-            f"No capture size holds steps of {sizes[-1]}; the largest allowed is {found[-1]}. Add "
-            f"{sizes[-1]} or more, or allow eager steps."
-        )
-    found, price, covered = _cheapest_per_gap(found, price, sizes, must)
-    return _assembled(found, price, covered, sizes, steps, must, cost, allow_eager)
-
-
-def _cheapest_per_gap(
-    found: IntArray, price: NDArray[Any], sizes: IntArray, must: IntArray
-) -> tuple[IntArray, NDArray[Any], IntArray]:
-    """Of candidates that cover the same steps keep the cheapest (the smallest of equals).
-
-    Forced sizes all stay and split the gaps: above one, a candidate serves other steps.
-    """
-    covered = np.searchsorted(sizes, found, side="right")
-    gap = covered * (len(must) + 1) + np.searchsorted(must, found)
-    order = np.lexsort((found, price, gap))
-    first = np.ones(len(order), bool)
-    first[1:] = gap[order][1:] != gap[order][:-1]
-    keep = np.zeros(len(found), bool)
-    keep[order[first]] = True
-    keep &= covered > 0
-    keep |= np.isin(found, must)
-    return found[keep], price[keep], covered[keep]
-
-
-def _assembled(
-    found: IntArray,
-    price: NDArray[Any],
-    covered: IntArray,
-    sizes: IntArray,
-    steps: IntArray,
-    must: IntArray,
-    cost: StepCost | None,
-    allow_eager: bool,
-) -> Problem:
-    bound = float(max(abs(price.max(initial=0)), sizes[-1])) * float(steps.sum(dtype=float))
-    dtype = object if cost is None and bound >= EXACT_FLOAT else np.float64
-    counts = steps.astype(dtype)
-    below = np.concatenate([np.zeros(1, dtype), np.cumsum(counts)])[np.r_[0, covered]]
-    above = np.zeros(len(found) + 1, dtype)
-    if cost is not None and allow_eager:
-        eager = eager_us_at(cost, sizes) * steps
-        tail = np.concatenate([np.cumsum(eager[::-1])[::-1], np.zeros(1)])
-        above = tail[np.r_[0, covered]]
-    else:
-        above[np.r_[0, covered] < len(sizes)] = np.inf
-    forced = np.concatenate([np.zeros(1, bool), np.isin(found, must)])
-    return Problem(
-        np.concatenate([np.zeros(1, np.int64), found]),
-        np.concatenate([np.zeros(1, dtype), price.astype(dtype)]),
-        below,
-        above,
-        forced,
-        PADDED_SLOTS if cost is None else MICROSECONDS,
-    )

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.buckets import frontier, optimal_buckets, set_cost
-from core.buckets.compiled import hull_layers
+from core.buckets.build import Limits, build
+from core.buckets.compiled import queue_layers, tree_layers
 from core.buckets.layers import monotone_layers, quadratic_layers
-from core.buckets.problem import build
 from core.errors import CaptureSizesError, CostUnitError, HistogramError, SettingError
 from core.padding import padding_report
 from core.records import Origin, SizeUnit, StepCost, StepHistogram
@@ -174,10 +174,11 @@ def test_an_allowed_list_equals_brute_force():
 @given(histograms(), rising_costs(), st.sets(st.integers(1, 45), max_size=3))
 def test_three_ways_through_the_layers_agree(histogram, cost, include):
     """Every predecessor tried, split search and compiled hull give the same table."""
-    problem = build(histogram, cost=cost, include=sorted(include))
+    problem = build(histogram, cost, Limits(include=tuple(sorted(include))))
     slow = quadratic_layers(problem, 6).costs
     np.testing.assert_allclose(monotone_layers(problem, 6).costs, slow, rtol=1e-12)
-    np.testing.assert_allclose(hull_layers(problem, 6).costs, slow, rtol=1e-12)
+    np.testing.assert_allclose(queue_layers(problem, 6).costs, slow, rtol=1e-12)
+    np.testing.assert_allclose(tree_layers(problem, 6).costs, slow, rtol=1e-12)
 
 
 @given(histograms(), capture_sizes())
