@@ -16,14 +16,15 @@ from linear_probe import LAYERS, SHAPES, replay_us
 
 from gpu_worker.targets.kernels import linear
 
-BLOCKS_N, BLOCKS_K, WARPS, STAGES = (16, 32, 64), (128, 256, 512), (4, 8), (3, 4, 6)
+ROWS = (8, 16, 32, 64)
+BLOCKS_N, BLOCKS_K, WARPS, STAGES = (32, 64, 128), (64, 128, 256, 512), (4, 8), (3, 4, 6)
 
 
-def tilings() -> Iterator[tuple[int, int, int, int]]:
-    """Those whose stages fit the multiprocessor's shared memory."""
+def tilings() -> Iterator[linear.Tiling]:
+    """Those that keep enough bytes in flight and fit the multiprocessor's shared memory."""
     for n, k, warps, stages in itertools.product(BLOCKS_N, BLOCKS_K, WARPS, STAGES):
-        if stages * k * (n + 16) * 2 <= 200 * 1024 and n * k * 2 * stages >= 24 * 1024:
-            yield n, k, warps, stages
+        if stages * k * (n + 64) * 2 <= 220 * 1024 and n * k * 2 * stages >= 24 * 1024:
+            yield linear.Tiling(n, k, warps, stages)
 
 
 def compile_share(part: int, parts: int) -> None:
@@ -31,10 +32,10 @@ def compile_share(part: int, parts: int) -> None:
     for index, tiling in enumerate(tilings()):
         if index % parts == part:
             for rows, columns in SHAPES.values():
-                x = torch.randn(2, columns, dtype=torch.bfloat16, device="cuda")
                 weight = torch.randn(rows, columns, dtype=torch.bfloat16, device="cuda")
-                linear.few_rows(x, weight, *tiling)
-                linear.one_row(x[:1], weight, *tiling)
+                for batch in ROWS:
+                    x = torch.randn(batch, columns, dtype=torch.bfloat16, device="cuda")
+                    linear.few_rows(x, weight, tiling)
 
 
 def main(parts: int) -> None:
@@ -49,21 +50,19 @@ def main(parts: int) -> None:
         weights = [
             torch.randn(rows, columns, dtype=torch.bfloat16, device="cuda") for _ in range(LAYERS)
         ]
-        for batch, product in ((1, linear.one_row), (1, linear.few_rows), (16, linear.few_rows)):
+        for batch in ROWS:
             x = torch.randn(batch, columns, dtype=torch.bfloat16, device="cuda")
             results = []
             for tiling in tilings():
 
-                def action(x=x, ws=weights, tiling=tiling, product=product) -> None:
+                def action(x=x, ws=weights, tiling=tiling) -> None:
                     for w in ws:
-                        product(x, w, *tiling)
+                        linear.few_rows(x, w, tiling)
 
                 results.append((replay_us(action, 7) / LAYERS, tiling))
-            for us, tiling in sorted(results)[:5]:
+            for us, tiling in sorted(results, key=lambda r: r[0])[:4]:
                 gbps = rows * columns * 2 / us / 1e3
-                print(
-                    f"{name:8s} {product.__name__:8s} {batch:3d} {us:7.2f} us {gbps:5.0f} {tiling}"
-                )
+                print(f"{name:8s} {batch:3d} {us:7.2f} us {gbps:5.0f} {tiling}")
         del weights
 
 

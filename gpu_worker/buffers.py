@@ -58,15 +58,17 @@ class StaticInputs:
         before would still point at some request's blocks.
         into : an earlier result to be written over; only once its copy is done
         """
-        staged = into
-        if staged is None:
-            pin = self._storage.is_cuda
-            staged = torch.empty(len(self._storage), dtype=torch.uint8, pin_memory=pin)
+        staged = self.empty_staged() if into is None else into
         for name, tensor in self._split(staged).items():
             live = len(batch[name])
             tensor[:live] = batch[name]
             tensor[live:] = self._padding[name]
         return staged
+
+    def empty_staged(self) -> torch.Tensor:
+        """Host memory for one staged batch; pinned where there is a card."""
+        pin = self._storage.is_cuda
+        return torch.empty(len(self._storage), dtype=torch.uint8, pin_memory=pin)
 
     def copy_in(self, staged: torch.Tensor) -> None:
         """Fill all inputs on the current stream; the host does not wait."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,9 +38,14 @@ class Timing:
 
 def sample(action: Callable[[], object], samples: int, warmup: int, device: torch.device) -> Timing:
     """Time an action `samples` times, each on an idle device, after `warmup` untimed ones."""
-    if device.type == "cuda":
-        return _sample_card(action, samples, warmup)
-    return _sample_cpu(action, samples, warmup)
+    gc.collect()
+    gc.disable()  # a collection in the middle of a step would be counted as the step's
+    try:
+        if device.type == "cuda":
+            return _sample_card(action, samples, warmup)
+        return _sample_cpu(action, samples, warmup)
+    finally:
+        gc.enable()
 
 
 def _sample_card(action: Callable[[], object], samples: int, warmup: int) -> Timing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core.errors import SettingError
@@ -36,6 +36,10 @@ class Target(Protocol):
 
     def step(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """One step for all rows given. Returns (rows, ...) [model dtype]."""
+        ...
+
+    def state(self) -> Sequence[torch.Tensor]:
+        """What a step writes besides its result, (blocks, slots, ...); block 0 is padding."""
         ...
 
     def bytes_moved(self, size: int) -> int:

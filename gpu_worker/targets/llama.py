@@ -78,14 +78,14 @@ class LlamaStep:
         return {"tokens": 0, "positions": 0, "slots": 0, "lengths": 1, "tables": 0}
 
     def capacity(self) -> int:
-        return (self._num_blocks - 1) // self._blocks_a_request
+        return (self.num_blocks - 1) // self._blocks_a_request
 
     def batch(self, size: int, round: int) -> Mapping[str, torch.Tensor]:
         """Requests of the spec's context length, each on blocks of its own, in mixed order."""
         generator = torch.Generator().manual_seed(self._spec.seed * 1_000_003 + round)
         count = self._spec.context_tokens
         block = self._spec.block_size_tokens
-        owned = torch.randperm(self._num_blocks - 1, generator=generator) + 1
+        owned = torch.randperm(self.num_blocks - 1, generator=generator) + 1
         tables = owned[: size * self._blocks_a_request].view(size, -1)
         last = count - 1
         return {
@@ -116,6 +116,10 @@ class LlamaStep:
             x = do.linear(x, layer.down)
         x, _ = do.add_norm(x, residual, self._norm_out)
         return do.linear(x, self._head)
+
+    def state(self) -> list[torch.Tensor]:
+        """Keys and values of every layer, (blocks, slots, KV heads, head_dim) each."""
+        return [tensor for pair in self._cache for tensor in pair]
 
     # Bytes ----------------------------------------------------------------------------------
 
@@ -159,13 +163,13 @@ class LlamaStep:
         shape, block = self.shape, self._spec.block_size_tokens
         wanted = max(self._spec.sizes) * self._blocks_a_request + 1
         block_bytes = block * self.kv_bytes_per_token()
-        self._num_blocks = min(wanted, int(self._free_bytes() * KV_SHARE_OF_FREE) // block_bytes)
+        self.num_blocks = min(wanted, int(self._free_bytes() * KV_SHARE_OF_FREE) // block_bytes)
         if self.capacity() < 1:
             raise SettingError(
                 f"The KV cache of one request of {self._spec.context_tokens} tokens does not fit "
                 "beside the weights; take a shorter context or a smaller model."
             )
-        size = (self._num_blocks, block, shape.num_kv_heads, shape.head_dim)
+        size = (self.num_blocks, block, shape.num_kv_heads, shape.head_dim)
         self._cache = [(self._random(size), self._random(size)) for _ in range(shape.num_layers)]
 
     def _free_bytes(self) -> int:

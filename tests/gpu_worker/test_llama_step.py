@@ -145,13 +145,36 @@ def test_a_replaced_input_is_named() -> None:
 
 
 def test_nan_is_never_equal() -> None:
-    """A comparison that meets NaN on either side fails; so does a difference over the bound."""
-    good = torch.tensor([1.0, 2.0])
-    bad = torch.tensor([1.0, float("nan")])
+    """NaN or infinity on either side fails."""
+    good = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert compare(good, good.clone()).equal
-    assert not compare(bad, good).equal
-    assert not compare(good, bad).equal
-    assert not compare(bad, bad).equal
-    # 1e-4 of the largest value, 2.0
-    assert compare(good + 1.9e-4, good).equal
-    assert not compare(good + 2.1e-4, good).equal
+    for value in (float("nan"), float("inf")):
+        bad = good.clone()
+        bad[1, 0] = value
+        for pair in ((bad, good), (good, bad), (bad, bad)):
+            verdict = compare(*pair)
+            assert not verdict.equal and verdict.worst_row == 1, (value, verdict)
+
+
+def test_distance_by_hand() -> None:
+    """Row (3, 4) has norm 5; moved by (0.3, 0.4) it is 0.5 / 5 = 10 % away. In float32 0.01 % is
+    allowed, in bfloat16 3 %."""
+    reference = torch.tensor([[1.0, 0.0], [3.0, 4.0]])
+    verdict = compare(torch.tensor([[1.0, 0.0], [3.3, 4.4]]), reference)
+    assert verdict.worst_row == 1 and abs(verdict.distance - 0.1) < 1e-6
+    assert abs(verdict.max_abs_error - 0.4) < 1e-6 and not verdict.equal
+    near = reference * (1 + 9e-5)
+    assert compare(near, reference).equal
+    assert not compare(reference * (1 + 1.1e-4), reference).equal
+    coarse = reference.bfloat16()
+    assert compare(coarse * 1.015625, coarse).equal
+    assert not compare(coarse * 1.0625, coarse).equal
+
+
+def test_one_wrong_row_of_many_is_found() -> None:
+    """Row by row, not on average: 511 good rows do not hide a bad one."""
+    reference = torch.randn(512, 64)
+    got = reference.clone()
+    got[200] = reference[201]
+    verdict = compare(got, reference)
+    assert not verdict.equal and verdict.worst_row == 200
