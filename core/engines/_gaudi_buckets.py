@@ -14,6 +14,8 @@ from core.errors import SettingError
 
 Bucket = tuple[int, int, int]
 
+MOST_BUCKETS = 2_000_000
+
 DIMENSIONS = ("prompt_bs", "prompt_query", "prompt_ctx", "decode_bs", "decode_block")
 FIELDS = ("min", "step", "max", "pad_max", "pad_percent")
 
@@ -110,17 +112,20 @@ def _ordered(
         raise SettingError(
             f"vLLM Gaudi: {name}_min is {low} but {name}_max {high}; the minimum must not be above."
         )
+    _not_too_many(high // step)
     return low, step, high
 
 
 def prompt_buckets(values: dict[str, Any]) -> tuple[Bucket, ...]:
     """Prompt buckets that a step can need. Raises SettingError when the filters leave none."""
     context = _blocks(values, values["max_model_len"] - 1)
+    batches, queries, contexts = (dimension(values, name) for name in DIMENSIONS[:3])
+    _not_too_many(len(batches) * len(queries) * len(contexts))
     found = {
         (bs, query, ctx)
-        for bs in dimension(values, "prompt_bs")
-        for query in dimension(values, "prompt_query")
-        for ctx in dimension(values, "prompt_ctx")
+        for bs in batches
+        for query in queries
+        for ctx in contexts
         if ctx <= context
         and query <= values["max_model_len"]
         and bs * query <= values["max_num_batched_tokens"]
@@ -134,9 +139,11 @@ def decode_buckets(values: dict[str, Any], sizes: tuple[int, ...]) -> tuple[Buck
     Raises SettingError when the filters leave none.
     """
     a_request = _blocks(values, values["max_model_len"])
+    blocks = dimension(values, "decode_block")
+    _not_too_many(len(sizes) * len(blocks))
     found = set()
     for bs in sizes:
-        for ctx in dimension(values, "decode_block"):
+        for ctx in blocks:
             if values["contiguous_pa"]:
                 found.add((bs, 1, ctx))
             elif bs <= ctx:
@@ -147,6 +154,15 @@ def decode_buckets(values: dict[str, Any], sizes: tuple[int, ...]) -> tuple[Buck
             (bs * rows, 1, ctx * rows) for bs, _, ctx in found
         }
     return _some(found, "decode")
+
+
+def _not_too_many(count: int) -> None:
+    """Raises SettingError for more buckets than a device would ever warm up."""
+    if count > MOST_BUCKETS:
+        raise SettingError(
+            f"vLLM Gaudi: these settings lay out {count:,} buckets; use larger steps or the "
+            "exponential strategy."
+        )
 
 
 def _some(found: set[Bucket], which: str) -> tuple[Bucket, ...]:

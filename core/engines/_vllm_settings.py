@@ -12,7 +12,7 @@ SETTINGS = (
         "max_num_seqs", None, "Requests in a step at most; unset, chosen from the card's memory."
     ),
     whole("max_num_batched_tokens", None, "Tokens in a step at most; unset, chosen likewise."),
-    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", minimum=0),
+    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", 0, 1024),
     size_list("cudagraph_capture_sizes", "Your own list of capture sizes, in tokens."),
     whole("max_cudagraph_capture_size", None, "Largest capture size of the built-in grid."),
     number("gpu_memory_gib", 80.0, "Memory of the card [GiB]; decides unset limits.", minimum=1),

@@ -38,7 +38,7 @@ SIZES_ON_950 = 4
 SETTINGS = (
     whole("max_num_seqs", 256, "Requests in a step at most."),
     whole("max_num_batched_tokens", 8192, "Tokens in a step at most."),
-    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", minimum=0),
+    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", 0, 1024),
     size_list("cudagraph_capture_sizes", "Your own list of capture sizes, in tokens."),
     whole("max_cudagraph_capture_size", None, "Largest capture size of the built-in grid."),
     whole("tensor_parallel_size", 1, "Cards that share each layer."),

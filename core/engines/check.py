@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from core.engines.config import Config, read_config
-from core.engines.findings import Fix, plan_findings, with_shares
+from core.engines.findings import Fix, plan_findings
 from core.engines.memory import GIB
 from core.engines.plan import Finding, Plan, Severity
 from core.engines.startup_log import LogReading
+from core.engines.traffic_findings import with_shares
 from core.errors import SettingError
 from core.records import SizeUnit, StepHistogram
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from core.engines.config import read_config
 from core.engines.findings import plan_findings
+from core.engines.ladder import as_ranges
 from core.engines.plan import Plan, Severity, StepKind
 from core.errors import SettingError
 from core.records import IntArray, normalised_sizes
@@ -79,6 +81,9 @@ def export(
     note = engine.version_note(version)
     warnings = [note] if note else []
     if kind is StepKind.DECODE:
+        if engine.list_setting is None:
+            plan = engine.plan(version, {**given, **read_config(engine, forms[0].text).settings})
+            warnings.append(f"{engine.label} takes no list; this makes it {as_ranges(plan.sizes)}.")
         warnings += _changes(engine, plan, wanted)
     return Export(forms, tuple(dict.fromkeys(warnings)), plan)
 
@@ -87,7 +92,8 @@ def _changes(engine: Engine, plan: Plan, wanted: tuple[int, ...]) -> list[str]:
     """Sentences for everything the engine would alter or leave uncovered."""
     found = plan_findings(plan, lambda sizes: "")
     graver = [f.text for f in found if f.severity is not Severity.INFO or f.id == "sizes-added"]
-    if plan.sizes != wanted and not (plan.dropped or plan.added):
+    listed = engine.list_setting is not None
+    if listed and plan.sizes != wanted and not (plan.dropped or plan.added):
         graver.append(f"{engine.label} captures {len(plan.sizes)} sizes instead of this list.")
     return graver
 

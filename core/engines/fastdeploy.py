@@ -34,7 +34,7 @@ DEFAULT_PREFILL = (1, 2, 4, 8)
 
 SETTINGS = (
     whole("max_num_seqs", 256, "Requests in a step at most; the largest size captured."),
-    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", minimum=0),
+    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", 0, 1024),
     size_list("cudagraph_capture_sizes", "Your own list, in tokens."),
     switch("use_cudagraph", "Capture graphs.", default=True),
     whole("graph_opt_level", 0, "0 captures decode steps; 1 may split the graph.", minimum=0),

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
-from core.engines.cliffs import Admission
-from core.engines.dispatch import dispatch, in_plan_unit, spelled_runs, uncovered
+from core.engines.dispatch import dispatch, spelled_runs, uncovered
 from core.engines.ladder import as_ranges, ceil_to
 from core.engines.plan import Finding, Mode, Plan, Severity, StepKind
-from core.errors import CostUnitError
-from core.records import StepHistogram
-
-EVERY_STEP = ("graphs-off",)
-"""Findings that concern every step; padding-off concerns those that its plan runs eager."""
 
 SMALL_PREFILL = 16
 """Tokens below which an eager prefill step is not worth a warning."""
@@ -130,8 +123,8 @@ def _misses_full(plan: Plan) -> Iterator[Finding]:
         yield Finding(
             "decode-piecewise",
             Severity.INFO,
-            f"Decode steps of {_from_to(first, last)} {_unit_word(plan)} have no full graph and replay "
-            "piecewise ones.",
+            f"Decode steps of {_from_to(first, last)} {_unit_word(plan)} have no full graph and "
+            "replay piecewise ones.",
             f"Add {last} to the list for a full graph.",
             load=f"{_from_to(_requests(plan, first), _requests(plan, last))} running requests",
             affected=(first, last),
@@ -180,14 +173,14 @@ def _phantoms(plan: Plan, fix: Fix) -> Iterator[Finding]:
         yield Finding(
             "phantom-requests",
             Severity.INFO,
-            f"With {q} tokens a request, decode steps of {_some(inexact)} requests have no exact "
+            f"With {q} tokens a request, decode steps of {some(inexact)} requests have no exact "
             "size and pad by whole phantom requests.",
             fix(tuple(sorted({*plan.sizes, *(n * q for n in inexact)}))),
-            load=f"{_some(inexact)} running requests",
+            load=f"{some(inexact)} running requests",
         )
 
 
-def _some(counts: list[int]) -> str:
+def some(counts: list[int]) -> str:
     text = as_ranges(counts)
     return text if len(text) <= 60 else f"{as_ranges(counts[:5])}, ... ({len(counts)} counts)"
 
@@ -224,105 +217,3 @@ def _multiplied(plan: Plan) -> Iterator[Finding]:
         text = f"{len(plan.sizes)} sizes become {plan.graphs} graphs: {parts}."
         fix = "Fewer sizes save that many times over."
         yield Finding("graphs-multiplied", Severity.INFO, text, fix)
-
-
-def with_shares(
-    plan: Plan, findings: tuple[Finding, ...], histogram: StepHistogram, fix: Fix
-) -> tuple[Finding, ...]:
-    """Each finding with the share of the user's steps it concerns, and what the steps add.
-
-    A histogram whose unit the plan has no graphs for becomes a finding itself.
-    """
-    try:
-        steps, kind = in_plan_unit(plan, histogram)
-    except CostUnitError as error:
-        return (*findings, Finding("other-unit", Severity.WARNING, str(error)))
-    if steps.total_steps == 0:
-        return findings
-    on_graph = dispatch(plan, steps.sizes, kind).on_graph
-    result = [_shared(finding, steps, kind, on_graph) for finding in findings]
-    return (*result, *_from_steps(plan, steps, kind, findings, fix))
-
-
-def _shared(
-    finding: Finding, steps: StepHistogram, kind: StepKind, on_graph: np.ndarray
-) -> Finding:
-    if finding.id in EVERY_STEP:
-        concerned = np.ones(len(steps.sizes), bool)
-    elif finding.id == "padding-off":
-        concerned = ~on_graph
-    elif finding.affected is not None and finding.kind is kind:
-        low, high = finding.affected
-        concerned = (steps.sizes >= low) & (steps.sizes <= high)
-        concerned &= ~on_graph if finding.id in ("above-largest", "prefill-too-sparse") else True
-    else:
-        return finding
-    return replace(finding, share=float(steps.steps[concerned].sum() / steps.total_steps))
-
-
-def _percentiles(
-    plan: Plan, steps: StepHistogram, kind: StepKind, known: set[str]
-) -> Iterator[Finding]:
-    """Whether the median and the 95th percentile of decode steps stay on the graphs."""
-    if kind is not StepKind.DECODE or not plan.sizes or "padding-off" in known:
-        return
-    p50, p95 = (_percentile(steps, share) for share in (0.5, 0.95))
-    limit = plan.full_load or int(steps.sizes[-1])
-    width = plan.tokens_per_request
-    largest = max(plan.sizes) // width
-    admission = Admission(largest, -(-limit // width), -(-p50 // width), -(-p95 // width))
-    if admission.advice:
-        yield Finding(
-            "p95-uncovered",
-            Severity.WARNING,
-            f"Half of your decode steps hold {admission.p50_running} requests or more, one in "
-            f"twenty {admission.p95_running} or more; the largest graph holds {largest}.",
-            f"{admission.advice[0].upper()}{admission.advice[1:]}.",
-            load="your steps",
-        )
-
-
-def _percentile(steps: StepHistogram, share: float) -> int:
-    """The smallest size that at least this share of the steps does not exceed."""
-    reached = np.cumsum(steps.steps) >= share * steps.total_steps
-    return int(steps.sizes[int(np.argmax(reached))])
-
-
-def _from_steps(
-    plan: Plan,
-    steps: StepHistogram,
-    kind: StepKind,
-    findings: tuple[Finding, ...],
-    fix: Fix,
-) -> Iterator[Finding]:
-    """Findings that only the user's own steps can show."""
-    answer = dispatch(plan, steps.sizes, kind)
-    known = {finding.id for finding in findings}
-    eager = ~answer.on_graph
-    if plan.sizes and eager.any() and not known & {"above-largest", "padding-off"}:
-        first, last = int(steps.sizes[eager][0]), int(steps.sizes[eager][-1])
-        list_ = plan.sizes if kind is StepKind.DECODE else ()
-        yield Finding(
-            "your-steps-eager",
-            Severity.WARNING,
-            f"Steps of yours between {first} and {last} {steps.unit} replay no graph.",
-            fix((*list_, last)) if list_ else f"Capture prefill sizes up to {last}.",
-            load=f"your steps of {first} to {last} {steps.unit}",
-            affected=(first, last),
-            kind=kind,
-            share=float(steps.steps[eager].sum() / steps.total_steps),
-        )
-    yield from _percentiles(plan, steps, kind, known)
-    hit = set(answer.padded[answer.on_graph].tolist())
-    captured = {n for graphs in plan.lists(kind) for n in graphs.sizes}
-    idle = sorted(captured - hit)
-    if idle and hit:
-        yield Finding(
-            "unused-by-your-steps",
-            Severity.INFO,
-            f"{len(idle)} of {len(captured)} sizes are never hit by your steps: {_some(idle)}.",
-            "Tune the list on your histogram.",
-            load="your steps",
-            kind=kind,
-            share=0.0,
-        )

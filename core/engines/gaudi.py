@@ -22,7 +22,16 @@ from core.engines.ladder import ladder
 from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
-from core.engines.settings import Setting, SettingType, choice, number, size_list, switch, whole
+from core.engines.settings import (
+    LARGEST,
+    Setting,
+    SettingType,
+    choice,
+    number,
+    size_list,
+    switch,
+    whole,
+)
 from core.engines.versions import Release
 from core.errors import FileContentError
 from core.records import SizeUnit
@@ -45,7 +54,7 @@ def _variables() -> tuple[Setting, ...]:
             None,
             f"{_PART_HELP[part]} of {name}.",
             minimum=1 if part in ("step", "pad_max") else 0,
-            maximum=50 if part == "pad_percent" else None,
+            maximum=50 if part == "pad_percent" else LARGEST,
         )
         for name in rule.DIMENSIONS
         for part in rule.FIELDS
@@ -55,11 +64,11 @@ def _variables() -> tuple[Setting, ...]:
 SETTINGS = (
     whole("max_num_seqs", 256, "Requests in a step at most."),
     whole("max_num_batched_tokens", 8192, "Tokens in a step at most.", minimum=2),
-    whole("max_model_len", 4096, "Longest sequence in tokens.", minimum=2),
+    whole("max_model_len", 4096, "Longest sequence in tokens.", 2, 2**24),
     whole("block_size", 128, "Tokens of a KV block."),
     whole("max_num_prefill_seqs", 1, "Prompts in a prefill step at most."),
     whole("num_hpu_blocks", None, "KV blocks on the device; unset, memory decides."),
-    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", minimum=0),
+    whole("num_speculative_tokens", 0, "Draft tokens of a request in a decode step.", 0, 1024),
     choice("strategy", "exp", ("exp", "lin", "pad"), "How each dimension is laid out."),
     switch("contiguous_pa", "Contiguous paged attention.", default=True),
     size_list("decode_bs", "Decode batches of a bucket file, in requests."),

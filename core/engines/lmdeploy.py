@@ -23,17 +23,16 @@ from core.engines.plan import (
     StepKind,
 )
 from core.engines.protocol import Engine
-from core.engines.settings import Setting, SettingType, switch, whole
+from core.engines.settings import size_list, switch, whole
 from core.engines.versions import Release
 from core.records import SizeUnit
 
 SETTINGS = (
     whole("max_batch_size", 128, "Requests in a step at most; LMDeploy's own default varies."),
-    Setting(
+    size_list(
         "cudagraph_capture_batch_sizes",
-        SettingType.SIZES,
-        None,
         "Your own list, in requests; max_batch_size is always added.",
+        minimum=None,
     ),
     whole("piecewise_max_tokens", None, "Piecewise prefill graphs up to these tokens; unset, off."),
     whole("max_prefill_token_num", 8192, "Tokens of a prefill step at most."),

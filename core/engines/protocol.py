@@ -18,9 +18,10 @@ from core.engines.export import ExportForm
 from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.options import Option
 from core.engines.plan import DefaultSizes, Plan, StepKind
-from core.engines.settings import Setting, checked
+from core.engines.settings import LARGEST, Setting, checked
 from core.engines.startup_log import LogReading, LogRule
 from core.engines.versions import Release, resolve
+from core.errors import CaptureSizesError
 from core.records import IntArray, normalised_sizes
 
 
@@ -92,6 +93,8 @@ class Engine(ABC):
             return release, values, values.get(self.list_setting or "")
         values |= dict.fromkeys(self.max_settings)
         wanted = normalised_sizes(capture_sizes)
+        if wanted[-1] > LARGEST:
+            raise CaptureSizesError(f"Capture size {wanted[-1]} is above {LARGEST}.")
         if self.list_setting:
             values[self.list_setting] = wanted
         return release, values, wanted

@@ -40,8 +40,14 @@ class Setting:
     choices: tuple[str, ...] = ()
 
 
-def whole(name: str, default: int | None, help: str, minimum: int = 1) -> Setting:
-    return Setting(name, SettingType.INT, default, help, minimum=minimum)
+LARGEST = 2**20
+"""No setting of an engine is meaningful above it, and lists stay short enough to compute."""
+
+
+def whole(
+    name: str, default: int | None, help: str, minimum: int = 1, maximum: int = LARGEST
+) -> Setting:
+    return Setting(name, SettingType.INT, default, help, minimum=minimum, maximum=maximum)
 
 
 def switch(name: str, help: str, default: bool = False) -> Setting:
@@ -52,8 +58,8 @@ def choice(name: str, default: str | None, choices: tuple[str, ...], help: str) 
     return Setting(name, SettingType.CHOICE, default, help, choices=choices)
 
 
-def size_list(name: str, help: str, minimum: int = 1) -> Setting:
-    return Setting(name, SettingType.SIZES, None, help, minimum=minimum)
+def size_list(name: str, help: str, minimum: int | None = 1) -> Setting:
+    return Setting(name, SettingType.SIZES, None, help, minimum=minimum, maximum=LARGEST)
 
 
 def number(

@@ -23,7 +23,7 @@ SETTINGS = (
     whole("tp_size", 1, "Tensor-parallel size; 4 and more raises the default maximum."),
     size_list("cuda_graph_bs", "Your own list of decode sizes, in requests."),
     whole("cuda_graph_max_bs", None, "Largest decode size; unset, the card's memory decides."),
-    whole("num_draft_tokens", 0, "Tokens of a request in a verification step; 0 without.", 0),
+    whole("num_draft_tokens", 0, "Tokens of a request in a verification step; 0 without.", 0, 1024),
     switch("disable_cuda_graph", "Capture no decode graph."),
     switch("disable_cuda_graph_padding", "Replay exact sizes only."),
     choice(

@@ -23,7 +23,7 @@ from core.engines.plan import (
     StepKind,
 )
 from core.engines.protocol import Engine
-from core.engines.settings import Setting, SettingType, choice, switch, whole
+from core.engines.settings import choice, size_list, switch, whole
 from core.engines.startup_log import LogRule
 from core.engines.startup_log import sizes as printed_sizes
 from core.engines.versions import Release
@@ -32,14 +32,8 @@ from core.records import SizeUnit
 DEFAULT = (1, 2, 4, 8, 16, 32)
 
 SETTINGS = (
-    Setting(
-        "cuda_graphs",
-        SettingType.SIZES,
-        None,
-        "Your own list, in rows; 0 switches graphs off.",
-        minimum=0,
-    ),
-    whole("speculate", 0, "Draft tokens of a request in a decode step.", minimum=0),
+    size_list("cuda_graphs", "Your own list, in rows; 0 switches graphs off.", minimum=0),
+    whole("speculate", 0, "Draft tokens of a request in a decode step.", 0, 1024),
     choice(
         "quantize",
         "none",

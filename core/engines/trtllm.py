@@ -42,7 +42,7 @@ SETTINGS = (
         minimum=0,
     ),
     switch("enable_padding", "Pad batches up to the next captured size (off by default)."),
-    whole("num_draft_tokens", 0, "Draft tokens of a request in a decode step.", minimum=0),
+    whole("num_draft_tokens", 0, "Draft tokens of a request in a decode step.", 0, 1024),
     size_list("draft_len_schedule", "Batch sizes of a draft length schedule; joined to the list."),
     whole("num_draft_lengths", 1, "Draft lengths captured for each size."),
     switch("capture_greedy", "Graphs for all-greedy batches beside the general ones."),
