@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import CaptureSizesError
 from core.records import IntArray, SizeUnit, StepHistogram, normalised_sizes
 
 EAGER = -1
@@ -121,17 +122,31 @@ def _counts(histogram: StepHistogram, largest: int) -> NDArray[Any]:
 def padding_report(
     histogram: StepHistogram, capture_sizes: Sequence[int] | IntArray
 ) -> PaddingReport:
-    """Padding, hits and coverage of a bucket set over a histogram.
+    """Padding, hits and coverage of a bucket set over a histogram, each step rounded up.
 
     capture_sizes : any order, repeats allowed [the histogram's unit]
     Raises CaptureSizesError.
     """
+    return dispatched_report(histogram, capture_sizes, bucket_of(histogram.sizes, capture_sizes))
+
+
+def dispatched_report(
+    histogram: StepHistogram, capture_sizes: Sequence[int] | IntArray, bucket: IntArray
+) -> PaddingReport:
+    """The same where an engine's own rule has said which graph each size replays.
+
+    bucket : (m,) a captured size for each size of the histogram, -1 eager [unit]
+    Raises CaptureSizesError, also for a bucket that is not captured or smaller than its step.
+    """
     ladder = normalised_sizes(capture_sizes)
     sizes, steps = histogram.sizes, _counts(histogram, ladder[-1])
-    bucket = bucket_of(sizes, ladder)
+    known = set(ladder)
+    for size, used in zip(sizes.tolist(), bucket.tolist(), strict=True):
+        if used != EAGER and (used not in known or used < size):
+            raise CaptureSizesError(f"A step of {size} cannot replay a graph of {used}.")
     graph = bucket != EAGER
     padded = np.where(graph, bucket - sizes, 0) * steps
-    index = np.searchsorted(np.array(ladder, np.int64), sizes[graph])
+    index = np.searchsorted(np.array(ladder, np.int64), bucket[graph])
     hits = np.zeros(len(ladder), steps.dtype)
     padded_slots = np.zeros(len(ladder), steps.dtype)
     np.add.at(hits, index, steps[graph])

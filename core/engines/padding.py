@@ -1,24 +1,59 @@
-"""A histogram through an engine's own dispatch rule instead of plain rounding up."""
+"""Padding by an engine's own rule: its list, its modes, its exceptions, over a histogram."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
-from core.engines.dispatch import dispatch, in_plan_unit
-from core.engines.plan import Plan
-from core.padding import EAGER, PaddingReport, dispatched_report
-from core.records import StepHistogram
+from core.engines.dispatch import EAGER, in_plan_unit
+from core.engines.plan import Mode, Plan, StepKind
+from core.engines.protocol import Engine
+from core.errors import HistogramError
+from core.padding import PaddingReport, dispatched_report
+from core.records import IntArray, StepHistogram
 
 
-def engine_padding(plan: Plan, histogram: StepHistogram) -> PaddingReport:
-    """Padding, hits and coverage as the engine of this plan would run the steps.
+@dataclass(frozen=True)
+class EnginePadding:
+    """A padding report and how the steps ran.
 
-    Exact-only lists (padding off), ratio limits, speculation's rounding and the order of full and
-    piecewise graphs all count. Sizes of the report are in the plan's unit.
-    Raises CaptureSizesError (nothing is captured), CostUnitError (no graphs for such steps).
+    steps_by_mode : {mode: steps}; modes that no step took are left out
+    report : slots in the engine's unit; steps that compile or fail count as without a graph
     """
+
+    report: PaddingReport
+    plan: Plan
+    kind: StepKind
+    steps_by_mode: Mapping[Mode, int]
+
+
+def engine_padding(
+    engine: Engine,
+    histogram: StepHistogram,
+    capture_sizes: Sequence[int] | IntArray | None = None,
+    version: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> EnginePadding:
+    """What a list (None: the one that the settings lead to) does to the steps in this engine.
+
+    Raises as `Engine.plan`; CostUnitError where the engine has no graphs for such steps,
+    HistogramError where it captures nothing, so that there is nothing to pad to.
+    """
+    plan = engine.plan(version, settings, capture_sizes)
     steps, kind = in_plan_unit(plan, histogram)
-    answer = dispatch(plan, steps.sizes, kind)
+    captured = sorted({n for graphs in plan.lists(kind) for n in graphs.sizes})
+    if not captured:
+        raise HistogramError(
+            f"{engine.label} captures no graph for {kind} steps with these settings, so nothing is "
+            "padded: every step runs eager."
+        )
+    answer = engine.dispatch_sizes(steps.sizes, capture_sizes, version, settings, kind)
     bucket = np.where(answer.on_graph, answer.padded, EAGER)
-    captured = {size for graphs in plan.lists(kind) for size in graphs.sizes}
-    return dispatched_report(steps, sorted(captured), bucket)
+    by_mode = {
+        mode: int(steps.steps[answer.modes == mode.value].sum())
+        for mode in Mode
+        if (answer.modes == mode.value).any()
+    }
+    return EnginePadding(dispatched_report(steps, captured, bucket), plan, kind, by_mode)

@@ -1,44 +1,55 @@
-"""Padding by an engine's own rule."""
+"""Padding through an engine's own rule."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.engines import ENGINES
 from core.engines.padding import engine_padding
-from core.errors import CaptureSizesError
-from core.padding import dispatched_report, padding_report
+from core.engines.plan import Mode
+from core.errors import HistogramError
+from core.padding import padding_report
 from core.records import StepHistogram
 
-
-def test_without_padding_only_exact_sizes_replay():
-    """TensorRT-LLM's default has padding off: sizes 3 replays, 40 is no captured size, so eager."""
-    steps = StepHistogram.from_mapping({3: 10, 32: 5, 40: 7})
-    engine = ENGINES["trtllm"]
-    off = engine_padding(engine.plan(None, {"cuda_graph_padding": False}), steps)
-    assert (off.padded_total, off.eager_steps, off.graph_steps) == (0, 7, 15)
+VLLM = ENGINES["vllm"]
+steps_by_size = st.dictionaries(st.integers(1, 64), st.integers(1, 100), min_size=1)
 
 
-def test_plain_rounding_up_is_what_vllm_does_without_speculation():
-    """One token a request: vLLM's dispatch and rounding up give the same report."""
-    steps = StepHistogram.from_mapping({1: 4, 3: 2, 100: 9, 250: 1, 600: 3})
-    plan = ENGINES["vllm"].plan("0.33.0", {"max_num_seqs": 256, "max_num_batched_tokens": 8192})
-    by_rule, plain = engine_padding(plan, steps), padding_report(steps, plan.sizes)
-    assert (by_rule.padded_total, by_rule.eager_steps) == (plain.padded_total, plain.eager_steps)
+def test_exact_sizes_only() -> None:
+    """TensorRT-LLM without padding: 3 runs eager instead of padding to 4."""
+    steps = StepHistogram.from_mapping({2: 5, 3: 4, 4: 1})
+    found = engine_padding(ENGINES["trtllm"], steps, [1, 2, 4])
+    assert (found.report.padded_total, found.report.eager_steps) == (0, 4)
+    assert found.steps_by_mode == {Mode.FULL: 6, Mode.EAGER: 4}
+    padded = engine_padding(ENGINES["trtllm"], steps, [1, 2, 4], None, {"enable_padding": True})
+    assert (padded.report.padded_total, padded.report.eager_steps) == (4, 0)
 
 
-def test_speculation_multiplies_the_slots_of_a_request():
-    """With 3 draft tokens a batch of 1 is 4 slots: bucket 4, no padding."""
-    plan = ENGINES["vllm"].plan("0.33.0", {"max_num_seqs": 16, "num_speculative_tokens": 3})
-    report = engine_padding(plan, StepHistogram.from_mapping({1: 5}))
-    assert (report.useful_slots, report.padded_total) == (20, 0)
+def test_speculation_counts_tokens() -> None:
+    """5 requests of 3 tokens are 15; the full graph of 18 pads 3 slots, not the list's 16."""
+    steps = StepHistogram.from_mapping({5: 10})
+    settings = {"max_num_seqs": 8, "num_speculative_tokens": 2}
+    found = engine_padding(VLLM, steps, [4, 8, 16, 24], "0.33.0", settings)
+    assert found.report.useful_slots == 150
+    assert found.report.total_slots == 180
+    assert found.steps_by_mode == {Mode.FULL: 10}
 
 
-def test_a_bucket_that_is_not_captured_is_refused():
-    """A rule that sends a step to a graph that does not exist is an error, not a number."""
-    steps = StepHistogram.from_mapping({3: 1})
-    with pytest.raises(CaptureSizesError, match="cannot replay a graph of 5"):
-        dispatched_report(steps, (4, 8), np.array([5]))
-    with pytest.raises(CaptureSizesError, match="cannot replay a graph of 2"):
-        dispatched_report(steps, (2, 8), np.array([2]))
+def test_nothing_captured() -> None:
+    """Without graphs there is nothing to pad to."""
+    steps = StepHistogram.from_mapping({1: 1})
+    with pytest.raises(HistogramError, match="every step runs eager"):
+        engine_padding(VLLM, steps, None, None, {"enforce_eager": True})
+
+
+@given(steps_by_size, st.sets(st.integers(1, 64), min_size=1))
+def test_plain_rounding_up_is_the_common_case(counts: dict[int, int], sizes: set[int]) -> None:
+    """One token a request and padding on: the engine's rule is rounding up."""
+    steps = StepHistogram.from_mapping(counts)
+    plain = padding_report(steps, sorted(sizes))
+    found = engine_padding(ENGINES["tgi"], steps, sorted(sizes)).report
+    assert found.total_slots == plain.total_slots
+    assert found.eager_steps == plain.eager_steps
+    assert found.hits.tolist() == plain.hits.tolist()
