@@ -94,15 +94,3 @@ def gamma_arrivals(lengths: Trace, *, rate_rps: float, cv: float = 1.0, seed: in
         gaps = rng.gamma(1.0 / cv**2, cv**2 / rate_rps, len(lengths))
     at = np.cumsum(gaps)
     return replace(lengths, arrival_s=at - at[0])
-
-
-def scaled_arrivals(trace: Trace, load_factor: float) -> Trace:
-    """The same requests arriving `load_factor` times as fast.
-
-    Raises SettingError.
-    """
-    if not (math.isfinite(load_factor) and load_factor > 0):
-        raise SettingError(f"The load factor is {load_factor}; it must be above 0.")
-    if trace.arrival_s is None:
-        raise SettingError("The trace has no arrival times to scale; give it a rate first.")
-    return replace(trace, arrival_s=trace.arrival_s / load_factor)

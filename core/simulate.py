@@ -89,8 +89,8 @@ def simulate_times(
     """The same with step times that are known already."""
     check_trace(trace, concurrency)
     served, load = serving_load(trace, machine)
+    _check_clock(load.output, machine, times)
     rules = _rules(machine, times)
-    _check_clock(load.output, rules)
     engine, scalars = new_engine(load, rules, concurrency)
     if compiled is None:
         compiled = numba_installed() and (is_loaded() or len(load.output) >= COMPILE_FROM)
@@ -100,6 +100,7 @@ def simulate_times(
 
 
 def _ticks(us: np.ndarray | float) -> IntArray:
+    """Microseconds in whole ticks; (n,) of 0 or more."""
     return np.rint(np.asarray(us) * (TICKS_PER_S / 1_000_000)).astype(np.int64)
 
 
@@ -113,20 +114,20 @@ def _rules(machine: Machine, times: StepTimes) -> Rules:
         machine.whole_prompt_must_fit,
         machine.draft_tokens,
         machine.emit_fraction,
-        _ticks(times.decode_us),
-        _ticks(times.mixed_us),
+        np.maximum(_ticks(times.decode_us), 1),  # a step takes time, or the clock would stand
+        np.maximum(_ticks(times.mixed_us), 1),
         int(_ticks(times.context_us_per_token)),
     )
 
 
-def _check_clock(output: IntArray, rules: Rules) -> None:
+def _check_clock(output: IntArray, machine: Machine, times: StepTimes) -> None:
     """A run of steps must not overflow 64 bits; only absurd step times could."""
-    context = rules.context_ticks * rules.blocks * rules.block
-    longest = max(int(rules.decode.max()), int(rules.mixed.max())) + context
-    if len(output) and longest * int(output.max()) >= CLOCK_END:
+    longest_s = (times.longest_us + times.context_us_per_token * machine.kv_tokens) / 1e6
+    most = int(output.max()) if len(output) else 1
+    if not longest_s * most < CLOCK_END / TICKS_PER_S:
         raise SettingError(
-            f"A step of {longest / TICKS_PER_S:.3g} s repeated for {int(output.max())} tokens is "
-            "more than the simulated clock holds; check the units of the step cost."
+            f"A step of {longest_s:.3g} s repeated for {most:,} tokens is more than the simulated "
+            "clock holds; check the units of the step cost."
         )
 
 

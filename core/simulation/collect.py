@@ -37,7 +37,9 @@ def collect(
     scalars: IntArray,
 ) -> SimulationResult:
     """The result of a finished run."""
-    rejected = np.setdiff1d(np.arange(len(trace)), served).astype(np.int64)
+    refused = np.ones(len(trace), bool)
+    refused[served] = False
+    rejected = np.flatnonzero(refused).astype(np.int64)
     busy = int(scalars[DECODE_TICKS] + scalars[MIXED_TICKS])
     makespan = float(scalars[NOW]) / TICKS_PER_S
     itl, counts = _gaps(engine.gaps)
@@ -64,7 +66,7 @@ def collect(
         itl_s=itl,
         itl_counts=counts,
         series=_series(engine, int(scalars[SAMPLED]), machine),
-        notes=_notes(trace, machine, times, rejected),
+        notes=_notes(trace, machine, times, rejected, int(scalars[CACHED])),
     )
 
 
@@ -105,35 +107,38 @@ def _series(engine: Engine, count: int, machine: Machine) -> Series:
     )
 
 
-def _notes(trace: Trace, machine: Machine, times: StepTimes, rejected: IntArray) -> tuple[str, ...]:
+def _notes(
+    trace: Trace, machine: Machine, times: StepTimes, rejected: IntArray, cached_tokens: int
+) -> tuple[str, ...]:
     source = times.source.removeprefix(f"{times.origin.value}: ")
     notes = [f"Estimated by simulation; step times {times.origin.value}: {source}."]
     if len(rejected):
-        named = ", ".join(
-            f"request {i} ({trace.prompt_tokens[i]:,} + {trace.output_tokens[i]:,} tokens)"
-            for i in rejected[:NAMED].tolist()
-        )
-        more = f" and {len(rejected) - NAMED:,} more" if len(rejected) > NAMED else ""
-        notes.append(
-            f"{len(rejected):,} of {len(trace):,} requests can never fit into "
-            f"{machine.blocks:,} KV blocks of {machine.block_size_tokens} tokens and were "
-            f"rejected: {named}{more}."
-        )
+        notes.append(_rejection(trace, machine, rejected))
     for what, lengths in (("prompt", trace.prompt_tokens), ("output", trace.output_tokens)):
-        empty = int((lengths == 0).sum())
-        if empty:
-            notes.append(
-                f"{empty:,} requests have {what} length 0; "
-                + ("they run as 1 token." if what == "prompt" else "they end with their prefill.")
-            )
+        if empty := int((lengths == 0).sum()):
+            end = "they run as 1 token." if what == "prompt" else "they end with their prefill."
+            notes.append(f"{empty:,} requests have {what} length 0; {end}")
     if machine.draft_tokens:
         notes.append(
             f"Speculation: {machine.draft_tokens} drafts a step, of which every request accepts "
             f"alike, {machine.tokens_emitted:.3g} tokens a step in the mean."
         )
-    if trace.prefix_hit_tokens is not None and (trace.prefix_hit_tokens > 0).any():
+    if cached_tokens:
         notes.append(
-            "Prefix hits spare prefill but no KV blocks: each request holds its whole prompt, and "
-            "nothing is ever evicted."
+            f"A prefix cache spares {cached_tokens:,} prompt tokens; it never evicts, so this is "
+            "an upper bound, and it saves no KV blocks: each request holds its whole prompt."
         )
     return tuple(notes)
+
+
+def _rejection(trace: Trace, machine: Machine, rejected: IntArray) -> str:
+    """Names the first few requests that can never fit, and counts all."""
+    named = ", ".join(
+        f"request {i} ({trace.prompt_tokens[i]:,} + {trace.output_tokens[i]:,} tokens)"
+        for i in rejected[:NAMED].tolist()
+    )
+    more = f" and {len(rejected) - NAMED:,} more" if len(rejected) > NAMED else ""
+    return (
+        f"{len(rejected):,} of {len(trace):,} requests can never fit into {machine.blocks:,} KV "
+        f"blocks of {machine.block_size_tokens} tokens and were rejected: {named}{more}."
+    )

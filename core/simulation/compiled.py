@@ -17,8 +17,9 @@ ENTRY = "advance"
 LEAN = {"_nrt": False, "error_model": "numpy"}
 """No counting of references (nothing is allocated), no check for division by 0 (a block is 1 or
 more): this and the next halve the time to compile."""
-INNER = {**LEAN, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Functions that only compiled ones call need no way in from Python."""
+INNER = {**LEAN, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}
+"""Functions that only compiled ones call need no way in from Python; inlined, since the many arrays
+of an Engine would be handed over by value."""
 
 
 def numba_installed() -> bool:

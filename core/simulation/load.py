@@ -61,7 +61,7 @@ def serving_load(trace: Trace, machine: Machine) -> tuple[IntArray, Load]:
     prompt = np.maximum(trace.prompt_tokens[served], 1).astype(np.int64)
     output = np.maximum(trace.output_tokens[served], 1).astype(np.int64)
     hit = np.zeros(len(served), np.int64)
-    if trace.prefix_hit_tokens is not None:
+    if machine.prefix_cache and trace.prefix_hit_tokens is not None:
         block = machine.block_size_tokens
         hit = np.clip(trace.prefix_hit_tokens[served], 0, prompt - 1) // block * block
     arrival = np.zeros(len(served), np.int64)

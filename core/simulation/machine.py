@@ -23,6 +23,8 @@ class Machine:
         a step is prefill, which goes first, or decode (SGLang's default)
     whole_prompt_must_fit : admit a request only if blocks for its whole prompt are free, as vLLM
         does (scheduler_reserve_full_isl); False asks for its first chunk alone
+    prefix_cache : prompt tokens that the trace says are shared are not computed again; False
+        ignores what the trace says
     draft_tokens : speculated tokens a decode step verifies; 0 is no speculation
     acceptance : chance that a draft is accepted, given that those before it were (0 to 1)
     Raises SettingError.
@@ -34,6 +36,7 @@ class Machine:
     max_num_batched_tokens: int = 8192
     mode: Mode = "chunked"
     whole_prompt_must_fit: bool = True
+    prefix_cache: bool = True
     draft_tokens: int = 0
     acceptance: float = 0.0
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import SettingError
-from core.example_trace import example_trace, gamma_arrivals, poisson_arrivals, scaled_arrivals
+from core.example_trace import example_trace, gamma_arrivals, poisson_arrivals
 from core.records import Trace
 
 LENGTHS = Trace(np.full(20_000, 100), np.full(20_000, 10), name="lengths")
@@ -57,12 +57,6 @@ def test_arrivals_keep_order_and_lengths():
     assert one.arrival_s[0] == 0
 
 
-def test_scaling_divides_arrivals():
-    """Twice the load: every arrival at half its time."""
-    trace = Trace(np.array([1, 1]), np.array([1, 1]), np.array([0.0, 3.0]))
-    assert scaled_arrivals(trace, 2.0).arrival_s.tolist() == [0.0, 1.5]
-
-
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -70,8 +64,6 @@ def test_scaling_divides_arrivals():
         (lambda: example_trace(rate_rps=0.0), "rate_rps is 0.0"),
         (lambda: poisson_arrivals(LENGTHS, rate_rps=float("nan")), "rate_rps is nan"),
         (lambda: gamma_arrivals(LENGTHS, rate_rps=1.0, cv=-1.0), "cv is -1.0"),
-        (lambda: scaled_arrivals(LENGTHS, 2.0), "no arrival times"),
-        (lambda: scaled_arrivals(example_trace(), 0.0), "load factor is 0.0"),
     ],
 )
 def test_bad_settings_are_named(call, says):

@@ -71,6 +71,25 @@ def run_ticks(e, s, steps):
     return steps * e.decode[rows] + s[CONTEXT_TICKS] * context
 
 
+def steps_until(e, s, wait, steps):
+    """The first of the next `steps` steps that ends `wait` ticks from now or later; else `steps`.
+
+    Steps grow with context, so their number lies between those at the pace of the last and of the
+    first step: a narrow bracket.
+    """
+    first = run_ticks(e, s, 1)
+    high = min(steps, (wait + first - 1) // first)
+    last = first + s[CONTEXT_TICKS] * s[DECODING] * (high - 1)
+    low = min(high, (wait + last - 1) // last)
+    while low < high:
+        middle = (low + high) // 2
+        if run_ticks(e, s, middle) >= wait:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 def run_length(e, s):
     """Steps until something changes: a completion, no free block, or an arrival to look at."""
     if s[PREEMPTED] == 1 or s[DRAFTS] > 0:
@@ -80,17 +99,7 @@ def run_length(e, s):
     open_to = s[DECODING] < s[MAX_SEQS] and s[STACKED] == 0 and s[PARTIAL] < 0
     if not open_to or s[NEXT] >= s[COUNT] or e.arrival[s[NEXT]] <= s[NOW]:
         return steps
-    wait = e.arrival[s[NEXT]] - s[NOW]
-    if run_ticks(e, s, steps) <= wait:
-        return steps
-    low, high = 1, steps
-    while low < high:
-        middle = (low + high) // 2
-        if run_ticks(e, s, middle) >= wait:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return steps_until(e, s, e.arrival[s[NEXT]] - s[NOW], steps)
 
 
 def add_decode_gaps(e, s, ticks, growth, steps):

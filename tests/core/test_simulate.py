@@ -1,0 +1,326 @@
+"""The simulator on systems small enough for pencil and paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import CaptureSizesError, SettingError
+from core.example_trace import example_trace
+from core.records import Origin, SizeUnit, StepCost, Trace
+from core.simulate import Machine, PrefillCost, assumed_prefill, simulate, step_times
+from core.step_cost import assumed_step_cost
+
+US = 1e-6
+PREFILL = PrefillCost(5.0, 2.0, 0.0, 0, Origin.ASSUMED, "by hand")
+
+
+def cost(unit: SizeUnit = SizeUnit.REQUESTS) -> StepCost:
+    """Replay 8 us + 2 us a row; eager 90 us + 10 us a row."""
+    sizes = np.array([1, 8])
+    return StepCost(
+        sizes, 8.0 + 2 * sizes, 90.0 + 10 * sizes, np.ones(2), Origin.ASSUMED, "by hand", unit=unit
+    )
+
+
+def trace(*requests: tuple[float, int, int], hits: list[int] | None = None) -> Trace:
+    """(arrival in us, prompt, output) each."""
+    arrival, prompt, output = (np.array(column) for column in zip(*requests, strict=True))
+    found = None if hits is None else np.array(hits)
+    return Trace(prompt, output, arrival * US, found, name="by hand")
+
+
+def machine(**changes) -> Machine:
+    return Machine(**{"kv_tokens": 64, "block_size_tokens": 4, "max_num_seqs": 4} | changes)
+
+
+def us(seconds) -> list[float]:
+    return [round(value / US, 6) for value in np.atleast_1d(seconds).tolist()]
+
+
+def run(requests: Trace, engine: Machine | None = None, sizes=(1, 2, 4, 64), **options):
+    options = {"prefill": PREFILL} | options
+    return simulate(requests, engine or machine(), cost(), sizes, **options)
+
+
+def test_one_request():
+    """6 prompt tokens take 5 + 2 x 6 = 17 us and give the first token; two decode steps of
+    8 + 2 = 10 us give the others: 17, 27, 37. TPOT (37 - 17) / 2 = 10 us."""
+    result = run(trace((0, 6, 3)))
+    assert us(result.first_token_s) == [17] and us(result.finish_s) == [37]
+    assert us(result.tpot_s) == [10] and us(result.ttft_s) == [17] and us(result.e2e_s) == [37]
+    assert result.decode_steps.sizes.tolist() == [1] and result.decode_steps.steps.tolist() == [2]
+    assert result.mixed_steps.sizes.tolist() == [6] and result.mixed_steps.steps.tolist() == [1]
+    assert result.output_tps == pytest.approx(3 / 37e-6)
+    assert result.origin is Origin.ESTIMATED
+
+
+def test_long_prompts_come_in_chunks():
+    """A budget of 4 cuts 6 tokens into 4 and 2: 5 + 8 = 13 us, then 5 + 4 = 9, which is below
+    the shortest step of 10: the first token comes at 23."""
+    result = run(trace((0, 6, 1)), machine(max_num_batched_tokens=4))
+    assert us(result.first_token_s) == [23] == us(result.finish_s)
+    assert result.mixed_steps.sizes.tolist() == [2, 4]
+    assert np.isnan(result.tpot_s[0])  # one token has no gap
+
+
+def test_prefill_shares_a_step_with_decoding():
+    """The second request comes at 20, in the step from 17 to 27, and is taken at 27: 1 + 3 tokens
+    take 5 + 8 = 13 us. At 40 the first has its last token and the second its only one."""
+    result = run(trace((0, 6, 3), (20, 3, 1)))
+    assert us(result.finish_s) == [40, 40] and us(result.first_token_s) == [17, 40]
+    assert result.mixed_rows.tolist() == [1, 1, 0, 0, 0]
+
+
+def test_separate_prefill_stalls_decoding():
+    """Prefill goes first and alone: 3 tokens from 27 to 38, then the first request decodes until
+    48. Its gaps are 10 (17 to 27) and 21 (27 to 48)."""
+    result = run(trace((0, 6, 3), (20, 3, 1)), machine(mode="separate"))
+    assert us(result.finish_s) == [48, 38]
+    assert result.latency().itl_ms.max == pytest.approx(0.021, rel=0.008)
+    assert result.itl_counts.tolist() == [1, 1]
+
+
+def test_padding_and_eager_steps():
+    """Three requests decode on a graph of 4, padding 1 each step; five have no graph up to 4."""
+    three = run(trace(*[(0, 1, 3)] * 3), sizes=(1, 2, 4))
+    # prefill of 3 tokens: 11 us; two steps at the bucket 4: 8 + 8 = 16 us each
+    assert us(three.finish_s) == [43, 43, 43]
+    assert three.padded_slots == 2 and three.eager_steps == 0
+    five = run(trace(*[(0, 1, 2)] * 5), machine(max_num_seqs=5), sizes=(1, 2, 4))
+    # prefill of 5: 5 + 10 = 15, but no graph holds 5 tokens, so at least 90 + 10; then
+    # one eager step of 90 + 5 x 10 = 140
+    assert us(five.makespan_s) == [240]
+    assert five.padded_slots == 0 and five.eager_steps == 1
+
+
+def test_without_graphs_every_step_is_eager():
+    """No list: prefill takes at least 100 us, a decode step of one 100 us."""
+    result = run(trace((0, 6, 3)), sizes=None)
+    assert us(result.finish_s) == [300] and result.eager_steps == 2
+
+
+def test_preemption_by_recomputation():
+    """Four blocks of 2. Both requests prefill 3 tokens (2 blocks each): 5 + 12 = 17. Both decode
+    into their second block: 12, at 29. Then both need a block and none is free: the second goes
+    (4 tokens to do again), the first decodes alone to 39 and 49 and is done. The second computes
+    3 + 2 tokens, 15 us, at 64, and decodes at 74."""
+    result = run(trace((0, 3, 4), (0, 3, 4)), machine(kv_tokens=8, block_size_tokens=2))
+    assert us(result.finish_s) == [49, 74] and us(result.first_token_s) == [17, 17]
+    assert result.preemptions == 1 and result.recomputed_tokens == 4
+    assert result.peak_kv_tokens == 8
+    # gaps: 12, 10, 10 of the first and 12, 35, 10 of the second
+    assert result.itl_counts.tolist() == [3, 2, 1]
+    assert result.itl_s[-1] == pytest.approx(35 * US, rel=0.008)
+
+
+def test_whole_prompts_wait_for_room():
+    """Three blocks of 4 are free beside the first request (2 blocks of 5). A prompt of 16 needs 4:
+    it waits; asked for its first chunk of 4 alone it would start at once."""
+    requests = trace((0, 8, 5), (1, 16, 1))
+    engine = {"kv_tokens": 20, "max_num_batched_tokens": 8}
+    # Waiting: the first ends at 21 + 4 x 10 = 61; 16 tokens in two chunks of 8 take 21 each.
+    waits = run(requests, machine(**engine))
+    assert us(waits.finish_s) == [61, 103] and waits.preemptions == 0
+    # At once: it takes 7 tokens beside the decode at 21, finds no block for more, and is sent back.
+    tries = run(requests, machine(**engine, whole_prompt_must_fit=False))
+    assert tries.preemptions > 0
+
+
+def test_context_slows_decoding():
+    """3 us a token of context beyond 2 a request: the decode step reads 7 tokens, so it takes
+    10 + 3 x (7 - 2) = 25 us; the next one reads 8 and takes 28."""
+    prefill = PrefillCost(5.0, 2.0, 3.0, 2, Origin.FITTED, "by hand")
+    result = run(trace((0, 6, 3)), machine(max_num_seqs=1), prefill=prefill)
+    assert us(result.finish_s) == [17 + 25 + 28]
+
+
+@pytest.mark.parametrize(
+    ("drafts", "acceptance", "steps"),
+    [(0, 0.0, 8), (3, 1.0, 2), (3, 0.0, 8), (1, 0.5, 6)],
+)
+def test_speculation_emits_accepted_drafts(drafts, acceptance, steps):
+    """9 tokens: one from prefill, 8 from decode. All 3 drafts accepted: 4 a step, 2 steps. None: 8
+    steps. One draft at 50 %: 1.5 a step, floor(1.5 x 6) = 9 >= 8, 6 steps."""
+    engine = machine(draft_tokens=drafts, acceptance=acceptance)
+    result = run(trace((0, 4, 9)), engine)
+    assert result.decode_steps.steps.tolist() == [steps]
+    assert result.output_tokens == 9
+
+
+def test_speculation_buckets_count_tokens_where_the_cost_does():
+    """Two requests with 3 drafts fill 8 tokens: no token graph of 4, so eager; in requests, 2."""
+    engine = machine(draft_tokens=3, max_num_batched_tokens=64)
+    requests = trace((0, 1, 3), (0, 1, 3))
+    tokens = simulate(requests, engine, cost(SizeUnit.TOKENS), (1, 2, 4), prefill=PREFILL)
+    assert tokens.times.sizes.tolist() == [0, 4, 8, 12, 16]
+    assert tokens.eager_steps == tokens.decode_steps.total_steps == 2
+    assert simulate(requests, engine, cost(), (1, 2, 4), prefill=PREFILL).eager_steps == 0
+
+
+def test_prefix_hits_spare_prefill():
+    """6 of 8 prompt tokens hit, of which whole blocks of 4 count: 4 are computed, 13 us. Hits never
+    cover the last token: 8 of 8 count as 4 as well."""
+    for hit in (6, 8):
+        result = run(trace((0, 8, 1), hits=[hit]))
+        assert us(result.finish_s) == [13] and result.cached_tokens == 4
+        assert any("prefix cache spares 4" in note for note in result.notes)
+    ignored = run(trace((0, 8, 1), hits=[6]), machine(prefix_cache=False))
+    assert us(ignored.finish_s) == [21] and ignored.cached_tokens == 0
+
+
+def test_closed_loop_keeps_requests_in_flight():
+    """One at a time: each of three requests arrives when the last is done, whatever the trace
+    says, and takes 5 + 8 = 13 us."""
+    result = run(trace((500, 4, 1), (600, 4, 1), (700, 4, 1)), concurrency=1)
+    assert us(result.arrival_s) == [0, 13, 26] and us(result.finish_s) == [13, 26, 39]
+    lengths = Trace(np.array([4, 4]), np.array([1, 1]))
+    assert us(run(lengths, concurrency=2).finish_s) == [21, 21]  # 8 tokens together
+
+
+def test_idle_time_is_not_busy_time():
+    """The second request comes 983 us after the first is done at 17: 1,000 - 17 idle."""
+    result = run(trace((0, 6, 1), (1000, 6, 1)))
+    assert us(result.idle_s) == [983] and us(result.makespan_s) == [1017]
+    assert us(result.decode_s + result.mixed_s + result.idle_s) == [1017]
+
+
+def test_what_never_fits_is_rejected_and_named():
+    """16 blocks of 4 hold 64 tokens: 60 + 5 - 1 fit, 60 + 6 - 1 do not."""
+    result = run(trace((0, 60, 6), (0, 60, 5)))
+    assert result.rejected.tolist() == [0] and result.num_served == 1
+    assert np.isnan(result.finish_s[0]) and not np.isnan(result.finish_s[1])
+    assert any("1 of 2 requests can never fit" in n and "60 + 6" in n for n in result.notes)
+    assert result.output_tokens == 5
+
+
+def test_all_rejected_is_an_empty_run():
+    """Nothing served: no step, no time, no division by zero."""
+    result = run(trace((0, 600, 1)))
+    assert result.makespan_s == 0 and result.steps == 0 and result.output_tps == 0
+    assert result.latency().ttft_ms.p50 is None
+
+
+def test_empty_outputs_end_with_their_prefill():
+    """0 output tokens: the engine computes the prompt and is done; no token is counted."""
+    result = run(trace((0, 4, 0)))
+    assert us(result.finish_s) == [13] and result.output_tokens == 0
+    assert any("output length 0" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"kv_tokens": 3}, "smaller than one block"),
+        ({"kv_tokens": 0}, "kv_tokens is 0"),
+        ({"max_num_seqs": 2.5}, "max_num_seqs is 2.5"),
+        ({"max_num_batched_tokens": 3}, "need 4"),
+        ({"max_num_batched_tokens": 8, "draft_tokens": 2}, "need 12"),
+        ({"mode": "both"}, "mode is 'both'"),
+        ({"acceptance": 1.1}, "acceptance is 1.1"),
+        ({"draft_tokens": -1}, "draft_tokens is -1"),
+    ],
+)
+def test_bad_machines_are_named(changes, says):
+    """What cannot be is refused before the run, with the value and the way out."""
+    with pytest.raises(SettingError, match=says):
+        machine(**changes)
+
+
+@pytest.mark.parametrize(
+    ("requests", "options", "says"),
+    [
+        (Trace(np.array([], int), np.array([], int)), {}, "no request"),
+        (Trace(np.array([1]), np.array([1])), {}, "no arrival times"),
+        (trace((5, 1, 1), (0, 1, 1)), {}, "not in order"),
+        (trace((-1, 1, 1)), {}, "start at 0"),
+        (trace((0, -1, 1)), {}, "prompt_tokens holds -1"),
+        (trace((0, 1, 1)), {"concurrency": 0}, "concurrency is 0"),
+    ],
+)
+def test_bad_traces_are_named(requests, options, says):
+    """A trace that cannot be run is refused in a sentence."""
+    with pytest.raises(SettingError, match=says):
+        run(requests, **options)
+
+
+def test_bad_sizes_are_named():
+    """A capture size of 0 is no capture size."""
+    with pytest.raises(CaptureSizesError, match="Capture size 0"):
+        run(trace((0, 1, 1)), sizes=(0, 4))
+
+
+def test_context_cannot_cost_more_than_the_step():
+    """A coefficient that makes the known context longer than the whole step is a mistake."""
+    prefill = PrefillCost(0.0, 1.0, 1.0, 1000, Origin.ASSUMED, "")
+    with pytest.raises(SettingError, match="lower context_us_per_token"):
+        step_times(cost(), machine(), (1, 2, 4), prefill)
+
+
+def test_absurd_step_times_do_not_wrap_the_clock():
+    """Days a step would overflow the clock: said, not wrapped."""
+    slow = PrefillCost(1e18, 0.0, 0.0, 0, Origin.ASSUMED, "")
+    with pytest.raises(SettingError, match="check the units"):
+        simulate(trace((0, 1, 1)), machine(), cost(), (1,), prefill=slow)
+
+
+def test_progress_reaches_the_end():
+    """Progress is a share of requests that ends at 1."""
+    seen: list[float] = []
+    run(trace((0, 6, 3), (20, 3, 1)), progress=seen.append)
+    assert seen[-1] == 1.0 and seen == sorted(seen)
+
+
+def test_step_times_name_their_weakest_part():
+    """A fitted decode curve with an assumed prefill is assumed as a whole, and says both."""
+    fitted = StepCost(
+        np.array([1]), np.array([5800.0]), np.array([9.0]), np.ones(1), Origin.FITTED, "card"
+    )
+    times = step_times(fitted, machine(), (1, 2, 4))
+    assert times.origin is Origin.ASSUMED and times.source.startswith("card; prefill assumed")
+    # 5.8 ms / 165 tokens = 35.15 us a token
+    assert assumed_prefill(fitted).us_per_token == pytest.approx(35.15, abs=0.01)
+
+
+@pytest.mark.parametrize("mode", ["chunked", "separate"])
+def test_the_series_is_bounded_and_consistent(mode):
+    """At most 1,024 moments in order, within the machine's limits, whatever the length."""
+    engine = Machine(20_000, max_num_seqs=32, mode=mode)
+    result = simulate(example_trace(rate_rps=9.0), engine, assumed_step_cost(), (1, 2, 4, 8, 16))
+    series = result.series
+    assert 512 <= len(series.time_s) <= 1024 and (np.diff(series.time_s) > 0).all()
+    assert series.running.max() <= 32 and series.running.min() >= 0
+    assert series.kv_tokens.max() <= result.peak_kv_tokens <= 20_000
+    assert series.waiting.max() > 0 and series.waiting.min() >= 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 300), st.integers(1, 40), st.integers(1, 20)),
+        min_size=1,
+        max_size=20,
+    ),
+    st.sampled_from(["chunked", "separate"]),
+    st.integers(1, 6),
+)
+def test_every_token_is_accounted_for(requests, mode, seqs):
+    """Without preemption, rows decoded = output tokens - 1 a request; tokens prefilled = prompt
+    tokens; the makespan is decode, prefill and idle time."""
+    engine = Machine(
+        10**5, block_size_tokens=4, max_num_seqs=seqs, max_num_batched_tokens=16, mode=mode
+    )
+    requests = sorted(requests)
+    result = run(trace(*requests), engine, sizes=(1, 4))
+    decoded = result.decode_steps.useful_slots + int(
+        result.mixed_rows @ np.arange(len(result.mixed_rows))
+    )
+    assert decoded == sum(output - 1 for _, _, output in requests)
+    rows_in_mixed = int(result.mixed_rows @ np.arange(len(result.mixed_rows)))
+    assert result.mixed_steps.useful_slots - rows_in_mixed == sum(p for _, p, _ in requests)
+    assert result.itl_counts.sum() == decoded
+    total = result.decode_s + result.mixed_s + result.idle_s
+    assert total == pytest.approx(result.makespan_s, abs=1e-9)
+    assert (result.first_token_s >= result.arrival_s).all()
+    assert (result.finish_s >= result.first_token_s).all()

@@ -1,0 +1,103 @@
+"""`python -m core simulate`: its JSON keys, its text, and one sentence on bad input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from core.__main__ import main
+
+CSV = "arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,100,3\n0.001,50,1\n2.0,10,2\n"
+ASKED = [
+    *("makespan_s", "ttft_ms", "tpot_ms", "e2e_ms", "output_tps", "preemptions", "steps"),
+    *("histogram", "padded_slots", "eager_steps", "origin"),
+]
+
+
+@pytest.fixture
+def csv(tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text(CSV)
+    return str(path)
+
+
+def answer(capsys, *args: str) -> dict:
+    assert main(["simulate", *args, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_keys_and_counts(csv, capsys):
+    """All keys asked for. Of the first request's two decode tokens one comes with the second's
+    prefill, so two steps of one decode alone; three have prefill. Assumed step times, said so."""
+    result = answer(capsys, csv, "--sizes", "1,2,4", "--kv-tokens", "10000")
+    assert set(ASKED) <= set(result)
+    assert result["histogram"] == {"1": 2} and result["steps"] == 2 + 3
+    assert result["preemptions"] == result["eager_steps"] == result["padded_slots"] == 0
+    assert result["origin"] == "estimated" and result["step_times"] == "assumed"
+    assert "assumed" in result["notes"][0]
+    assert set(result["ttft_ms"]) >= {"p50", "p90", "p99"}
+    assert 2.0 < result["makespan_s"] < 2.1
+    assert result["output_tps"] == pytest.approx(6 / result["makespan_s"])
+
+
+def test_graphs_beat_eager(csv, capsys):
+    """The same trace without graphs takes longer a token and runs every decode step eager."""
+    graphs = answer(capsys, csv, "--sizes", "1,2,4")
+    eager = answer(capsys, csv, "--eager")
+    assert eager["eager_steps"] == 2
+    assert eager["tpot_ms"]["p50"] > graphs["tpot_ms"]["p50"]
+
+
+def test_load_rate_and_goodput(csv, capsys):
+    """Twice the load ends about a second sooner; a rate replaces arrivals; limits give goodput."""
+    assert answer(capsys, csv, "--eager", "--load", "2")["makespan_s"] < 1.1
+    fast = answer(capsys, csv, "--eager", "--rate", "1000", "--cv", "0")
+    assert fast["makespan_s"] < 0.2
+    limits = answer(capsys, csv, "--eager", "--ttft-limit-ms", "100000")
+    assert limits["goodput_rps"] == pytest.approx(3 / limits["makespan_s"])
+    assert fast["goodput_rps"] is None
+
+
+def test_closed_loop_and_speculation(csv, capsys):
+    """One request in flight; with all of 3 drafts accepted 2 tokens come in one step, 1 in one."""
+    result = answer(
+        *(capsys, csv, "--sizes", "1", "--concurrency", "1"),
+        *("--draft-tokens", "3", "--acceptance", "1"),
+    )
+    assert result["histogram"] == {"1": 2}
+    assert result["makespan_s"] < 0.5
+
+
+def test_text_names_its_origin(csv, capsys):
+    """People read the same: an estimate, on assumed step times."""
+    assert main(["simulate", csv, "--sizes", "1,2"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("estimated by simulation, step times assumed")
+    assert "2 decode steps" in out and "TTFT" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--sizes", "1", "--kv-tokens", "8"], "smaller than one block"),
+        (["--sizes", "0"], "Capture size 0"),
+        (["--eager", "--load", "0"], "load factor"),
+        (["--eager", "--prefix-hit-rate", "2"], "prefix hit rate"),
+        (["--eager", "--profile", "nowhere"], "nowhere"),
+    ],
+)
+def test_bad_input_is_one_sentence(csv, capsys, args, says):
+    """Exit code 2 and a sentence that names the value."""
+    assert main(["simulate", csv, *args]) == 2
+    err = capsys.readouterr().err
+    assert says in err and len(err.strip().splitlines()) == 1
+
+
+def test_lengths_need_a_rate(tmp_path, capsys):
+    """Lengths without arrivals are refused with the way out, and run with --rate."""
+    path = tmp_path / "lengths.csv"
+    path.write_text("num_prefill_tokens,num_decode_tokens\n100,3\n50,1\n")
+    assert main(["simulate", str(path), "--eager"]) == 2
+    assert "--rate" in capsys.readouterr().err
+    assert answer(capsys, str(path), "--eager", "--rate", "5")["requests"] == 2
