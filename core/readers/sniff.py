@@ -6,14 +6,18 @@ import importlib
 import pkgutil
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 import core.readers as package
+from core.errors import InputError
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.source import open_source
 from core.readers.common.unknown import refuse_known, unknown
 from core.readers.options import ReadOptions
+
+LOOK_BYTES = 16 << 20
+LOOK_CHARS = 4000
 
 
 @cache
@@ -36,7 +40,28 @@ def choose(head: Head, options: ReadOptions) -> Format:
     for form in formats():
         if form.detect(head, options):
             return form
-    raise unknown(head)
+    return _further_in(head) or _raise(unknown(head))
+
+
+def _further_in(head: Head) -> Format | None:
+    """An engine's log that begins with pages of other messages."""
+    if not head.is_text or head.source.complete:
+        return None
+    logs = [form for form in formats() if form.marks is not None]
+    seen = 0
+    for _, line in head.source.lines():
+        seen += len(line)
+        text = line[:LOOK_CHARS].decode("utf-8", "replace")
+        for form in logs:
+            if form.marks is not None and form.marks.search(text):
+                return form
+        if seen > LOOK_BYTES:
+            return None
+    return None
+
+
+def _raise(error: InputError) -> NoReturn:
+    raise error
 
 
 def sniff(

@@ -61,11 +61,12 @@ class BlockParser:
         if wanted.arrival is not None:
             dtypes[wanted.arrival] = self._arrival_dtype()
         try:
-            frame = pd.read_csv(
-                io.BytesIO(block), sep=self.dialect.delimiter, header=None,
-                usecols=sorted(dtypes), dtype=dtypes, decimal=self.dialect.decimal,
-                na_filter=False, engine="c", low_memory=False,
-            )  # fmt: skip
+            with np.errstate(invalid="ignore"):  # 1e400 is found out below
+                frame = pd.read_csv(
+                    io.BytesIO(block), sep=self.dialect.delimiter, header=None,
+                    usecols=sorted(dtypes), dtype=dtypes, decimal=self.dialect.decimal,
+                    na_filter=False, engine="c", low_memory=False,
+                )  # fmt: skip
         except (ValueError, OverflowError, pd.errors.ParserError):
             return None
         if len(frame) != lines:

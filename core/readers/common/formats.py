@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ class Format:
     """One file format.
 
     detect : looks at the beginning of the content, never at the name
+    marks : messages of a log, looked for past the beginning when nothing else fits
     rank : formats of a lower rank are asked first; 10 named, 50 general, 90 last resort
     """
 
@@ -24,3 +26,4 @@ class Format:
     detect: Callable[[Head, ReadOptions], bool]
     read: Callable[[Source, Head, ReadOptions], Reading]
     rank: int = 10
+    marks: re.Pattern[str] | None = None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from core.readers.common.head import Head
 from core.readers.common.source import Source
 
 MAX_LINE_BYTES = 32 << 20
-KEPT_CHARS = 20_000
-"""No message we look for is longer, except start-up configurations; a longer line is a prompt."""
+KEPT_CHARS = 200_000
+"""No message we look for is longer; what is, holds somebody's prompt."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PREFIX = re.compile(
@@ -23,6 +26,10 @@ _PREFIX = re.compile(
 )
 
 
+TEXT_KEYS = ("log", "message", "msg", "line", "MESSAGE", "textPayload", "fields")
+"""Keys under which containers and log collectors keep the line itself."""
+
+
 @dataclass(frozen=True)
 class LogLine:
     """One message. `process` is what stands in brackets before it; `time` has no year."""
@@ -33,13 +40,46 @@ class LogLine:
     time: str = ""
 
 
+def detect_log(head: Head, marks: re.Pattern[str]) -> bool:
+    """Whether the beginning holds a message of the engine, also in JSON lines of a collector."""
+    if not head.is_text or marks.search(strip_ansi(head.text)) is None:
+        return False
+    shape = head.json
+    if shape is None:
+        return True
+    return shape.lines and any(_wrapped(row) is not None for row in shape.sample)
+
+
 def iter_log(source: Source) -> Iterator[LogLine]:
     """Every message; a progress bar's updates are messages of their own."""
     for number, line in source.lines(MAX_LINE_BYTES):
-        for piece in line[:KEPT_CHARS].decode("utf-8", "replace").split("\r"):
+        for piece in _unwrap(line).split("\r"):
             text = strip_ansi(piece)
             if text.strip():
                 yield parse_line(text, number)
+
+
+def _unwrap(line: bytes) -> str:
+    """The line, or the text inside a collector's JSON object."""
+    if line.startswith(b"{") and len(line) < KEPT_CHARS:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        inner = _wrapped(row) if isinstance(row, dict) else None
+        if inner is not None:
+            return inner.rstrip("\n")
+    return line[:KEPT_CHARS].decode("utf-8", "replace")
+
+
+def _wrapped(row: dict[str, Any]) -> str | None:
+    for key in TEXT_KEYS:
+        value = row.get(key)
+        if isinstance(value, dict):
+            value = value.get("message")
+        if isinstance(value, str):
+            return value
+    return None
 
 
 def strip_ansi(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from core.readers.common.drops import Drops
 from core.readers.common.log_text import LogLine
+from core.records import Origin, SizeUnit, StepHistogram
 
 COLUMNS = ("Unpadded Tokens", "Padded Tokens", "Num Paddings", "Runtime Mode", "Count")
 MODES = ("FULL", "PIECEWISE", "NONE")
@@ -150,6 +151,18 @@ class GraphTables:
         if table.columns and table.rows == 0:
             self.empty += 1
         table.columns, table.rows = False, 0
+
+    def histogram(self) -> StepHistogram | None:
+        """Steps by unpadded size; None without a row."""
+        if not self.sizes:
+            return None
+        return StepHistogram.from_mapping(
+            self.sizes,
+            unit=SizeUnit.TOKENS,
+            origin=Origin.MEASURED,
+            duration_s=self.duration_s,
+            source="vLLM CUDAGraph Stats",
+        )
 
     @property
     def duration_s(self) -> float | None:
