@@ -15,14 +15,18 @@ import numpy as np
 import streamlit as st
 
 from app.charts.memory import CapacityMark
+from app.engine_choice import EngineChoice
 from app.memory_choice import MemoryChoice
 from core import break_even as break_even_core
 from core import memory as memory_core
 from core.buckets import Frontier, frontier, optimal_buckets
 from core.engines import ENGINES
-from core.engines.protocol import StepKind
+from core.engines.check import CheckReport, check
+from core.engines.export import Export, export
+from core.engines.padding import engine_padding
+from core.engines.plan import StepKind
 from core.example_reading import example_reading as make_example
-from core.example_trace import poisson_arrivals, scaled_arrivals
+from core.example_trace import poisson_arrivals
 from core.padding import PaddingReport, padding_report
 from core.profiles import shipped_profiles
 from core.readers import ReadOptions, read
@@ -46,6 +50,7 @@ from core.step_cost import (
     cost_from_profile,
     memory_from_profile,
 )
+from core.trace_changes import scaled_arrivals
 
 MAX_GRAPHS = 64
 
@@ -83,6 +88,7 @@ _HASH: dict[str | type, Any] = {
     cls: content_digest
     for cls in (
         BucketSet,
+        EngineChoice,
         Frontier,
         GraphMemory,
         Machine,
@@ -168,6 +174,28 @@ def engine_default(
     found = ENGINES[engine].default_sizes(version, settings, kind)
     note = " ".join((f"Rule: {found.source}.", *found.notes))
     return EngineDefault(found.sizes, found.unit, note)
+
+
+@st.cache_data(max_entries=16, show_spinner="Checking the configuration …", hash_funcs=_HASH)
+def checked(choice: EngineChoice, histogram: StepHistogram | None) -> CheckReport:
+    """What the engine would do with this configuration. Raises InputError."""
+    engine = ENGINES[choice.engine]
+    return check(engine, choice.version, choice.settings, choice.text, histogram)
+
+
+@st.cache_data(max_entries=32, hash_funcs=_HASH)
+def padding_by_engine(choice: EngineChoice, histogram: StepHistogram) -> PaddingReport:
+    """Padding as this engine's own dispatch rule gives it. Raises InputError."""
+    report = checked(choice, None)
+    engine = ENGINES[choice.engine]
+    return engine_padding(engine, histogram, None, report.version, report.settings).report
+
+
+def exported(
+    engine: str, version: str | None, sizes: tuple[int, ...], settings: Mapping[str, Any]
+) -> Export:
+    """The sizes as that engine's own setting. Raises InputError."""
+    return export(ENGINES[engine], sizes, version, settings)
 
 
 @st.cache_data(max_entries=32, hash_funcs=_HASH)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app import compute, state
+from app.engine_choice import EngineChoice
 from core.engines import ENGINES
 from core.errors import CaptureSizesError, ProjectError
+from core.padding import PaddingReport
 from core.records import BucketSet, Profile, SizeUnit, StepHistogram, normalised_sizes
 
 ASSUMED_COST = "Assumed: memory-bound 8B decode step"
@@ -18,6 +20,7 @@ POWERS = "Powers of two"
 BEST = "Best possible"
 OWN = "My list"
 FROM_LOG = "Your engine (from the log)"
+TODAY = "Your engine today"
 DEFAULT_SETS = ("vllm", POWERS, BEST)
 
 GRADE_WORDS = {
@@ -141,6 +144,19 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     return normalised_sizes(sizes)
 
 
+def today() -> EngineChoice | None:
+    """The engine as set on the Engine page, once it captures something."""
+    return state.session().values.get("engine_choice")
+
+
+def padding_of(bucket_set: BucketSet, histogram: StepHistogram) -> PaddingReport:
+    """Padding of a set: by the engine's own rule for the engine's own list, else rounding up."""
+    choice = today()
+    if bucket_set.name == TODAY and choice is not None:
+        return compute.padding_by_engine(choice, histogram)
+    return compute.padding(histogram, bucket_set.sizes)
+
+
 def _set_label(name: str) -> str:
     if name in ENGINES:
         return f"{ENGINES[name].label} default"
@@ -152,6 +168,8 @@ def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[Buc
     options = [*ENGINES, POWERS, BEST, OWN]
     if captured is not None:
         options.insert(0, FROM_LOG)
+    if today() is not None:
+        options.insert(0, TODAY)
     default = [name for name in DEFAULT_SETS if name in options]
     stored = [n for n in state.value("sets", default) if n in options]
     state.session().values["sets"] = stored or default
@@ -202,6 +220,11 @@ def chosen_sets(
 def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -> BucketSet:
     if name == FROM_LOG and captured is not None:
         return BucketSet(FROM_LOG, captured.sizes, histogram.unit)
+    if name == TODAY:
+        choice = today()
+        assert choice is not None
+        sizes = compute.checked(choice, None).sizes
+        return BucketSet(TODAY, sizes, histogram.unit, f"{ENGINES[choice.engine].label}, as set.")
     if name == POWERS:
         top = int(histogram.sizes[-1])
         return BucketSet(POWERS, tuple(2**i for i in range((top - 1).bit_length() + 1)))
@@ -216,12 +239,21 @@ def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -
 
 def engine_default(name: str, unit: SizeUnit) -> compute.EngineDefault:
     """What an engine captures under the limits of this session, for decode or prefill graphs."""
-    engine = ENGINES[name]
-    known = {setting.name for setting in engine.settings}
+    return compute.engine_default(name, None, shared_settings(name), unit)
+
+
+def shared_settings(engine: str) -> dict[str, int]:
+    """The limits of this session under the names that the engine has for them."""
+    known = {setting.name for setting in ENGINES[engine].settings}
     limits = serving_limits()
-    shared = ("max_num_seqs", "max_num_batched_tokens")
-    settings = {key: getattr(limits, key) for key in shared if key in known}
-    return compute.engine_default(name, None, settings, unit)
+    names = {
+        "max_num_seqs": limits.max_num_seqs,
+        "max_running_requests": limits.max_num_seqs,
+        "max_batch_size": limits.max_num_seqs,
+        "max_num_batched_tokens": limits.max_num_batched_tokens,
+        "max_num_tokens": limits.max_num_batched_tokens,
+    }
+    return {name: value for name, value in names.items() if name in known}
 
 
 def unit_words(unit: SizeUnit) -> str:

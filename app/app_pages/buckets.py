@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import compute, inputs, state, traffic
 from app.charts.padding import SetView, frontier_figure, hits_figure, padding_figure
+from app.export_view import export_view
 from app.tables import comparison_rows
 from app.views import chart, table, traffic_caption
 from core.errors import ProjectError
@@ -29,9 +30,17 @@ try:
 except ProjectError as error:
     st.error(str(error))
     st.stop()
-views = [
-    SetView(s, compute.padding(found.histogram, s.sizes), state.colour_of(s.name)) for s in sets
-]
+views = []
+for item in sets:
+    try:
+        report = inputs.padding_of(item, found.histogram)
+    except ProjectError as error:
+        st.warning(f"{item.name}: {error}")
+    else:
+        views.append(SetView(item, report, state.colour_of(item.name)))
+if not views:
+    st.stop()
+sets = [v.bucket_set for v in views]
 step_us = [compute.mean_step_us(found.histogram, s.sizes, view.cost) for s in sets]
 taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]
 table(comparison_rows(views, step_us, taken), "comparison")
@@ -50,9 +59,4 @@ else:
     chart(hits_figure(views, found.histogram.unit.value), "hits")
 chart(frontier_figure(compute.best_frontier(found.histogram), views), "frontier")
 
-st.subheader("Capture sizes", anchor=False)
-name = st.selectbox("Set to copy", [s.name for s in sets], key="copy_set")
-picked = next(s for s in sets if s.name == name)
-st.code(", ".join(map(str, picked.sizes)), language=None, wrap_lines=True)
-if picked.note:
-    st.caption(picked.note)
+export_view([v.bucket_set for v in views])

@@ -8,7 +8,7 @@ import pytest
 from tests.app.apptest import figure, numbers, open_app, table_row, texts
 from tests.conftest import DATA
 
-PAGES = ("workload.py", "buckets.py", "break_even.py", "memory.py", "measure.py")
+PAGES = ("workload.py", "buckets.py", "break_even.py", "memory.py", "engine.py", "measure.py")
 BATCHES = b"batch,count\n1,1\n3,1\n5,1\n8,1\n"
 
 
@@ -42,7 +42,7 @@ def test_empty_state_says_what_to_do(page):
     at = open_app(page)
     assert not at.error
     text = texts(at)
-    assert "example" in text or "worker" in text
+    assert any(word in text for word in ("example", "worker", "Paste"))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -50,7 +50,7 @@ def test_every_page_works_with_the_example(page):
     """The example, opened by a link, gives every page something to show."""
     at = open_app(page, example="1")
     assert not at.error
-    if page != "measure.py":
+    if page not in ("engine.py", "measure.py"):
         assert at.get("plotly_chart")
 
 
@@ -197,3 +197,35 @@ def test_seconds_can_be_said_to_be_milliseconds():
     at.selectbox[[b.label for b in at.selectbox].index("Unit of arrival times")].set_value("ms")
     next(b for b in at.button if b.label == "Read again").click().run()
     assert {m.label: m.value for m in at.metric}["duration"] == "2.00 s"
+
+
+def test_engine_page_lists_what_would_happen():
+    """vLLM told 257 as the largest size truncates it to 256; the fix is a full list to paste."""
+    at = open_app("engine.py")
+    at.text_area(key="config_vllm").set_value(
+        "vllm serve m --max-num-seqs 256 --max-cudagraph-capture-size 257"
+    ).run()
+    assert not at.exception and not at.error
+    text = texts(at)
+    assert "257" in text and "256" in text
+    assert any("cudagraph-capture-sizes" in code.value for code in at.code)
+
+
+def test_engine_as_set_becomes_a_baseline():
+    """What the Engine page captures is offered on Buckets as 'Your engine today'."""
+    at = with_file(BATCHES, "batches.csv")
+    to_page(at, "engine.py")
+    at.text_area(key="config_vllm").set_value("--cudagraph-capture-sizes 2 8").run()
+    to_page(at, "buckets.py")
+    at.multiselect(key="sets").set_value(["Your engine today"]).run()
+    assert not at.exception
+    row = table_row(at, "bucket set", "Your engine today")
+    assert (row["graphs"], row["padded slots"]) == (2, "9")  # 1->2, 3->8, 5->8, 8: 1+5+3
+
+
+def test_export_is_ready_to_paste():
+    """The chosen list appears as vLLM's flag."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "buckets.py")
+    at.multiselect(key="sets").set_value(["My list"])
+    at.text_input(key="own_sizes").set_value("1 2 4 8").run()
+    assert any("1 2 4 8" in code.value and "cudagraph" in code.value for code in at.code)

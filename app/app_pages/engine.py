@@ -1,0 +1,42 @@
+"""Engine: what an engine would really do with its configuration, no card needed."""
+
+import streamlit as st
+
+from app import compute, engine_inputs, state, traffic
+from app.views import table
+from core.errors import ProjectError
+
+st.title("Engine", anchor=False)
+st.caption(
+    "Paste your engine's flags, its config (JSON or YAML) or its start-up log. Below is what it "
+    "would really capture, and where steps would fall off its graphs. What you set here is 'your "
+    "engine today', the baseline on the other pages."
+)
+choice = engine_inputs.engine_inputs()
+found = traffic.current_traffic(stop=False)
+histogram = found.histogram if found is not None else None
+try:
+    report = compute.checked(choice, histogram)
+except ProjectError as error:
+    st.error(str(error))
+    st.stop()
+
+engine_inputs.show_effect(report)
+st.subheader("Findings", anchor=False)
+if not report.findings:
+    st.success("Nothing to warn of.")
+for finding in report.findings:
+    engine_inputs.show_finding(finding)
+if histogram is None:
+    st.caption("Load traffic on the Workload page to see how often each finding concerns you.")
+if report.ignored:
+    st.caption(f"Not read, since it changes no graph: {', '.join(report.ignored)}.")
+for note in report.notes:
+    st.caption(note)
+if report.log is not None:
+    st.subheader("From the log (measured by the engine)", anchor=False)
+    facts = {**report.log.facts, **{f"{k} graphs": v for k, v in report.log.graphs.items()}}
+    table([{"fact": key, "value": str(value)} for key, value in facts.items()], "log_facts")
+if report.sizes:
+    st.caption("'Your engine today' can now be chosen on the Buckets page.")
+    state.session().values["engine_choice"] = choice
