@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.data_parallel import RankRule
 from core.engines.ladder import as_ranges
 from core.engines.plan import GraphList, Mode, Plan, StepKind
 from core.errors import CostUnitError, HistogramError, SettingError
@@ -105,19 +105,6 @@ def in_plan_unit(plan: Plan, histogram: StepHistogram) -> tuple[StepHistogram, S
     )
 
 
-class RankRule(StrEnum):
-    """How data-parallel ranks agree on one size.
-
-    MAX : every rank runs the bucket of the largest rank
-    SUM : every rank runs the bucket of all ranks together
-    EQUAL : graphs replay only when all ranks hold the same number
-    """
-
-    MAX = "max"
-    SUM = "sum"
-    EQUAL = "equal"
-
-
 @dataclass(frozen=True)
 class RankDispatch:
     """One step of several ranks.
@@ -145,13 +132,16 @@ def dispatch_ranks(
 ) -> RankDispatch:
     """What data-parallel ranks do together in one step; an idle rank runs a dummy batch.
 
+    Where only exact sizes replay, ranks with different sizes all run eager; so they do when no
+    graph holds what `rule` asks for.
     ranks : size on each rank, 0 for an idle one, in the plan's unit
     Raises SettingError without ranks or for a size below 0.
     """
     if not ranks or min(ranks) < 0:
         raise SettingError(f"Sizes of ranks are {list(ranks)}; give one of 0 or more a rank.")
     useful, common = sum(ranks), sum(ranks) if rule is RankRule.SUM else max(ranks)
-    unequal = rule is RankRule.EQUAL and min(ranks) != max(ranks)
+    exact = any(graphs.exact for graphs in plan.lists(kind))
+    unequal = exact and min(ranks) != max(ranks)
     if common == 0 or unequal:
         return RankDispatch(None, Mode.EAGER, useful, useful)
     step = dispatch(plan, [common], kind)

@@ -74,20 +74,3 @@ def kv_cache_bytes(
     if not 0 < fraction <= 1:
         raise SettingError(f"The memory fraction is {fraction}; above 0 up to 1 is expected.")
     return max(total_bytes * fraction - used_bytes - reserved_bytes, 0.0)
-
-
-@dataclass(frozen=True)
-class CaptureEstimate:
-    """Capture time and memory of a number of graphs, straight proportion: an estimate."""
-
-    graphs: int
-    seconds: float
-    memory_bytes: float
-    origin: Origin = Origin.ESTIMATED
-
-
-def capture_estimate(
-    graphs: int, seconds_per_graph: float, bytes_per_graph: float
-) -> CaptureEstimate:
-    """graphs x cost of one; pools that graphs share make the truth smaller."""
-    return CaptureEstimate(graphs, graphs * seconds_per_graph, graphs * bytes_per_graph)

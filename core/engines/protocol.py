@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from core.data_parallel import RankRule
 from core.engines.config import Config
-from core.engines.dispatch import Dispatch, RankDispatch, RankRule, dispatch, dispatch_ranks
+from core.engines.dispatch import Dispatch, RankDispatch, dispatch, dispatch_ranks
 from core.engines.export import ExportForm
 from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.options import Option
@@ -129,9 +130,9 @@ class Engine(ABC):
         kind: StepKind = StepKind.DECODE,
     ) -> RankDispatch:
         """What data-parallel ranks with these sizes do together, by this engine's own rule."""
-        plan = self.plan(version, settings, capture_sizes)
-        exact = any(graphs.exact for graphs in plan.lists(kind))
-        return dispatch_ranks(plan, ranks, RankRule.EQUAL if exact else self.rank_rule, kind)
+        return dispatch_ranks(
+            self.plan(version, settings, capture_sizes), ranks, self.rank_rule, kind
+        )
 
     def run_time_size(self, size: int) -> int:
         """The size that is compiled while serving, for engines that do so."""

@@ -7,14 +7,16 @@ import shlex
 import pytest
 import yaml
 
+from core.capture_budget import captures
+from core.data_parallel import RankRule
 from core.engines import ENGINES
 from core.engines._vllm_sizes import rounded, stepped
 from core.engines.ascend import ceiling
 from core.engines.check import check
 from core.engines.cliffs import Admission, cliff
-from core.engines.dispatch import RankRule, dispatch_ranks, uncovered
+from core.engines.dispatch import dispatch_ranks, uncovered
 from core.engines.export import export
-from core.engines.memory import GIB, MIB, capture_estimate
+from core.engines.memory import GIB, MIB
 from core.engines.plan import GraphCount, GraphList, Mode, Plan
 from core.errors import SettingError
 from core.records import SizeUnit, StepHistogram
@@ -316,14 +318,20 @@ def test_lora_01_adapters_double_the_keys() -> None:
 
 
 def test_lora_02_estimate_is_linear_and_says_so() -> None:
-    """20 sizes for 5 adapter counts: 100 graphs, 14 s, 600 MiB, estimated."""
+    """20 sizes for 5 adapter counts: 100 graphs, 14 s, 600 MiB, a straight-line estimate."""
     given, expect = case("D-LORA-02")
-    count = GraphCount("piecewise", given["sizes"], len(given["adapter_counts"]))
-    assert count.graphs == expect["graphs"]
-    found = capture_estimate(count.graphs, given["seconds_per_graph"], given["MiB_per_graph"] * MIB)
+    cases = len(given["adapter_counts"])
+    found = captures(
+        given["sizes"],
+        variants=cases,
+        seconds_each=given["seconds_per_graph"],
+        bytes_each=given["MiB_per_graph"] * MIB,
+    )
+    assert GraphCount("piecewise", given["sizes"], cases).graphs == found.graphs
+    assert found.graphs == expect["graphs"]
     assert found.seconds == pytest.approx(expect["seconds"])
-    assert found.memory_bytes == expect["MiB"] * MIB
-    assert found.origin.value == "estimated"
+    assert found.bytes == expect["MiB"] * MIB
+    assert type(found).__name__ == "CaptureEstimate"
 
 
 def test_count_01_objects_of_piecewise_graphs() -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.data_parallel import RankRule
 from core.engines import ENGINES
 from core.engines.dispatch import (
-    RankRule,
     dispatch,
     dispatch_ranks,
     in_plan_unit,
@@ -137,9 +137,10 @@ def test_ranks_by_each_rule() -> None:
     assert (most.bucket, most.processed, most.useful) == (16, 64, 18)
     total = dispatch_ranks(plan, [3, 9, 1, 5], RankRule.SUM)
     assert (total.bucket, total.processed) == (24, 96)
-    unequal = dispatch_ranks(plan, [3, 9, 1, 5], RankRule.EQUAL)
-    assert (unequal.bucket, unequal.mode, unequal.processed) == (None, Mode.EAGER, 18)
-    assert dispatch_ranks(plan, [4, 4], RankRule.EQUAL).processed == 8
+    exact = Plan((4, 8), SizeUnit.REQUESTS, (GraphList(Mode.FULL, (4, 8), exact=True),))
+    unequal = dispatch_ranks(exact, [4, 8])
+    assert (unequal.bucket, unequal.mode, unequal.processed) == (None, Mode.EAGER, 12)
+    assert dispatch_ranks(exact, [4, 4]).processed == 8
 
 
 def test_one_eager_rank_makes_all_eager() -> None:
