@@ -5,6 +5,8 @@ Norms, biases, rotary tables and vision towers are left out: well under 1 % of a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from core.model_config import (
     Config,
     head_dim,
@@ -135,6 +137,34 @@ def is_expert_layer(config: Config, layer: int) -> bool:
     if isinstance(freq, list):
         return bool(freq[layer])
     return layer % int(freq or 1) == 0
+
+
+@dataclass(frozen=True)
+class ExpertWeights:
+    """Routed experts: weights of all of them in all layers, how many a layer, how many a token."""
+
+    total: int
+    num_experts: int
+    per_token: int
+
+
+def expert_weights(config: Config) -> ExpertWeights:
+    """Shared experts and routers are not routed, so they do not count here."""
+    layers = len(layer_kinds(config))
+    pattern = config.get("hybrid_override_pattern")
+    if isinstance(pattern, str):
+        sparse = pattern.count("E")
+    else:
+        sparse = sum(is_expert_layer(config, i) for i in range(layers))
+    if not sparse:
+        return ExpertWeights(0, 0, 0)
+    experts = num_experts(config)
+    width = whole(config, "moe_intermediate_size", "intermediate_size")
+    each = _matrices(config) * hidden_size(config) * width
+    per_token = whole(
+        config, "num_experts_per_tok", "moe_top_k", "num_experts_per_token", default=1
+    )
+    return ExpertWeights(sparse * experts * each, experts, min(experts, per_token))
 
 
 def _expert_layer(config: Config) -> int:
