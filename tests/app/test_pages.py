@@ -208,7 +208,7 @@ def test_engine_page_lists_what_would_happen():
     assert not at.exception and not at.error
     text = texts(at)
     assert "257" in text and "256" in text
-    assert any("cudagraph-capture-sizes" in code.value for code in at.code)
+    assert any("cudagraph_capture_sizes" in c.value and "256,257" in c.value for c in at.code)
 
 
 def test_engine_as_set_becomes_a_baseline():
@@ -228,4 +228,4 @@ def test_export_is_ready_to_paste():
     at = to_page(with_file(BATCHES, "batches.csv"), "buckets.py")
     at.multiselect(key="sets").set_value(["My list"])
     at.text_input(key="own_sizes").set_value("1 2 4 8").run()
-    assert any("1 2 4 8" in code.value and "cudagraph" in code.value for code in at.code)
+    assert any("[1,2,4,8]" in c.value and "cudagraph_capture_sizes" in c.value for c in at.code)
