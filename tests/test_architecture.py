@@ -120,7 +120,7 @@ def test_every_page_is_in_the_readme():
     """README.md's table names each page of the navigation."""
     text = (ROOT / "README.md").read_text("utf-8")
     entry = (ROOT / "app" / "streamlit_app.py").read_text("utf-8")
-    titles = re.findall(r'title="([^"]+)"', entry)
+    titles = re.findall(r'st\.Page\("[^"]+", title="([^"]+)"', entry)
     assert len(titles) >= 5
     assert [title for title in titles if f"| {title} |" not in text] == []
 
