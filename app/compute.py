@@ -14,12 +14,14 @@ from typing import Any, BinaryIO
 import numpy as np
 import streamlit as st
 
+from app.best_choice import TIME, BestChoice
 from app.charts.memory import CapacityMark
 from app.engine_choice import EngineChoice
 from app.memory_choice import MemoryChoice
 from core import break_even as break_even_core
 from core import memory as memory_core
-from core.buckets import Frontier, frontier, optimal_buckets
+from core.buckets import Frontier, frontier
+from core.buckets.budget import budgeted_buckets
 from core.engines import ENGINES
 from core.engines.check import CheckReport, check
 from core.engines.export import Export, export
@@ -87,6 +89,7 @@ def content_digest(value: Any) -> str:
 _HASH: dict[str | type, Any] = {
     cls: content_digest
     for cls in (
+        BestChoice,
         BucketSet,
         EngineChoice,
         Frontier,
@@ -146,14 +149,38 @@ def padding(histogram: StepHistogram, sizes: tuple[int, ...]) -> PaddingReport:
 
 
 @st.cache_data(max_entries=16, show_spinner="Searching the best bucket sets …", hash_funcs=_HASH)
-def best_frontier(histogram: StepHistogram, cost: StepCost | None = None) -> Frontier:
-    """The exact optimum for every number of graphs up to MAX_GRAPHS."""
-    return frontier(histogram, max_graphs=MAX_GRAPHS, cost=cost)
+def best_frontier(
+    histogram: StepHistogram, choice: BestChoice | None = None, cost: StepCost | None = None
+) -> Frontier:
+    """The exact optimum for every number of graphs up to MAX_GRAPHS. Raises ProjectError."""
+    choice = choice or BestChoice()
+    return frontier(
+        histogram,
+        max_graphs=MAX_GRAPHS,
+        cost=cost if choice.objective == TIME else None,
+        multiple_of=choice.multiple_of,
+        include=choice.include,
+        allow_eager=choice.allow_eager,
+    )
 
 
-@st.cache_data(max_entries=32, hash_funcs=_HASH)
-def best_set(histogram: StepHistogram, num_graphs: int) -> BucketSet:
-    return optimal_buckets(histogram, max_graphs=num_graphs)
+@st.cache_data(max_entries=32, show_spinner="Searching the best bucket set …", hash_funcs=_HASH)
+def best_set(
+    histogram: StepHistogram, choice: BestChoice, cost: StepCost, memory: GraphMemory
+) -> tuple[int, ...]:
+    """The best sizes for a choice. Raises ProjectError."""
+    if choice.memory_mib is None:
+        return best_frontier(histogram, choice, cost).at(choice.num_graphs).sizes
+    found = budgeted_buckets(
+        histogram,
+        memory,
+        choice.policy,
+        choice.memory_mib * 2**20,
+        max_graphs=choice.num_graphs,
+        cost=cost if choice.objective == TIME else None,
+        limits=choice.limits,
+    )
+    return found.point.sizes
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from app import compute, state
+from app.best_choice import best_choice, best_inputs
 from app.engine_choice import EngineChoice
+from app.parsing import parse_sizes
 from core.engines import ENGINES
-from core.errors import CaptureSizesError, ProjectError
+from core.errors import ProjectError
 from core.padding import PaddingReport
-from core.records import BucketSet, Profile, SizeUnit, StepHistogram, normalised_sizes
+from core.records import BucketSet, Profile, SizeUnit, StepHistogram
 
 ASSUMED_COST = "Assumed: memory-bound 8B decode step"
 POWERS = "Powers of two"
@@ -124,26 +125,6 @@ def chosen_cost(name: str | None = None) -> compute.CostView:
     return compute.cost_view(name, known_profiles().get(name))
 
 
-def parse_sizes(text: str) -> tuple[int, ...]:
-    """'1, 2 4;8' or '[1,2,4,8]' or '8..64/8' pieces -> ascending sizes.
-
-    Raises CaptureSizesError naming the piece that is no size.
-    """
-    sizes: list[int] = []
-    for piece in re.split(r"[\s,;]+", text.strip().strip("[]")):
-        if not piece:
-            continue
-        match = re.fullmatch(r"(\d{1,9})(?:\.\.(\d{1,9})(?:/(\d{1,9}))?)?", piece)
-        if match is None or match[3] == "0":
-            raise CaptureSizesError(
-                f"'{piece}' is not a capture size; write whole numbers such as 1, 2, 4, 8, "
-                "or a range such as 8..64/8."
-            )
-        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-        sizes.extend(range(first, min(last, first + 100_000 * step) + 1, step))
-    return normalised_sizes(sizes)
-
-
 def today() -> EngineChoice | None:
     """The engine as set on the Engine page, once it captures something."""
     return state.session().values.get("engine_choice")
@@ -200,6 +181,7 @@ def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[Buc
             help="Capture sizes, e.g. 1, 2, 4, 8..64/8. Choose 'My list' on the left to see it.",
         )
         state.keep("own_sizes")
+    best_inputs()
     return chosen_sets(histogram, captured, names)
 
 
@@ -229,8 +211,10 @@ def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -
         top = int(histogram.sizes[-1])
         return BucketSet(POWERS, tuple(2**i for i in range((top - 1).bit_length() + 1)))
     if name == BEST:
-        k = state.value("best_k", 16)
-        return BucketSet(f"{BEST}, K={k}", compute.best_set(histogram, k).sizes)
+        choice = best_choice()
+        view = chosen_cost()
+        sizes = compute.best_set(histogram, choice, view.cost, view.memory)
+        return BucketSet(f"{BEST}, K={choice.num_graphs}", sizes, histogram.unit)
     if name == OWN:
         return BucketSet(OWN, parse_sizes(state.value("own_sizes", "1, 2, 4, 8")))
     found = engine_default(name, histogram.unit)

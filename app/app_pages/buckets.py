@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import compute, inputs, state, traffic
+from app.best_choice import best_choice
 from app.charts.padding import SetView, frontier_figure, hits_figure, padding_figure
 from app.export_view import export_view
 from app.tables import comparison_rows
@@ -57,6 +58,11 @@ if chosen == PADDING:
     chart(padding_figure(views, found.histogram), "padding")
 else:
     chart(hits_figure(views, found.histogram.unit.value), "hits")
-chart(frontier_figure(compute.best_frontier(found.histogram), views), "frontier")
+try:
+    frontier = compute.best_frontier(found.histogram, best_choice(), view.cost)
+except ProjectError as error:
+    st.warning(str(error))
+else:
+    chart(frontier_figure(frontier, views), "frontier")
 
 export_view([v.bucket_set for v in views])

@@ -229,3 +229,18 @@ def test_export_is_ready_to_paste():
     at.multiselect(key="sets").set_value(["My list"])
     at.text_input(key="own_sizes").set_value("1 2 4 8").run()
     assert any("[1,2,4,8]" in c.value and "cudagraph_capture_sizes" in c.value for c in at.code)
+
+
+def test_best_set_respects_what_is_asked():
+    """Multiples of 4 that cover 8 in two graphs: 4 and 8; with 6 asked for, three."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "buckets.py")
+    at.multiselect(key="sets").set_value(["Best possible"])
+    at.number_input(key="best_k").set_value(2)
+    at.number_input(key="best_multiple").set_value(4).run()
+    assert not at.exception and not at.warning
+    row = table_row(at, "bucket set", "Best possible, K=2")
+    assert (row["graphs"], row["padded slots"]) == (2, "7")  # 1->4, 3->4, 5->8: 3+1+3
+    at.number_input(key="best_multiple").set_value(1)
+    at.text_input(key="best_include").set_value("6").run()
+    row = table_row(at, "bucket set", "Best possible, K=2")
+    assert row["padded slots"] == "9"  # 6 and 8: 1->6, 3->6, 5->6: 5+3+1
