@@ -16,6 +16,8 @@ from core.engines.plan import Finding
 from core.errors import FileContentError, SettingError
 from core.readers.options import HISTOGRAM_KINDS
 
+LARGEST_BYTES = 2**28
+
 NAME = "check"
 HELP = "what an engine would really capture, and where steps fall off its graphs"
 
@@ -44,8 +46,13 @@ def _text(args: argparse.Namespace) -> str | None:
         return args.flags
     if args.config == "-":
         return sys.stdin.read()
+    path = Path(args.config)
+    if path.stat().st_size > LARGEST_BYTES:
+        raise FileContentError(
+            f"{args.config} is larger than {LARGEST_BYTES >> 20} MiB; cut the log to its start."
+        )
     try:
-        return Path(args.config).read_text("utf-8")
+        return path.read_text("utf-8")
     except UnicodeDecodeError as error:
         raise FileContentError(f"{args.config} is no UTF-8 text; give flags or a log.") from error
 

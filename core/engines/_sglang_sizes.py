@@ -74,6 +74,9 @@ def decode_list(
 
 
 def _grid(values: dict[str, Any], largest: int) -> list[int]:
+    if values["device"] == "cpu":
+        small = steps(1, 16, 1) + steps(18, 30, 2) + steps(32, 80, 4)
+        return [*small, *steps(84, largest, 8), largest]
     if values["disable_cuda_graph_padding"]:
         return steps(1, largest, 1)
     if values["num_draft_tokens"]:

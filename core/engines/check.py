@@ -127,6 +127,16 @@ def fix_text(engine: Engine, version: str, settings: Mapping[str, Any]) -> Fix:
     return text
 
 
+def _default_sizes(
+    engine: Engine, version: str | None, settings: Mapping[str, Any]
+) -> tuple[int, ...]:
+    """The release's own list; () where it would not start with the other settings alone."""
+    try:
+        return engine.plan(version, settings).sizes
+    except SettingError:
+        return ()
+
+
 def _memory(
     engine: Engine, version: str | None, values: Mapping[str, Any], log: LogReading | None
 ) -> Finding:
@@ -151,7 +161,7 @@ def _against_log(
     found = []
     if log.captured and engine.list_setting:
         plain = {name: value for name, value in values.items() if name != engine.list_setting}
-        default = engine.plan(version, plain).sizes
+        default = _default_sizes(engine, version, plain)
         same = default == log.captured
         text = f"The log's {len(log.captured)} sizes are "
         text += (

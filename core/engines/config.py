@@ -73,9 +73,9 @@ def _given_options(engine: Engine, text: str, table: Table) -> tuple[str, Sequen
     if stripped.startswith("{"):
         try:
             data = json.loads(stripped)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise FileContentError(
-                f"The configuration looks like JSON but is none: {error.msg}, line {error.lineno}."
+                f"The configuration looks like JSON but is none: {error}."
             ) from error
         return "JSON", read_mapping(data, table)
     data = _yaml(stripped)
@@ -88,10 +88,11 @@ def _yaml(text: str) -> dict[str, Any] | None:
     """A YAML mapping with text keys, or None for anything else."""
     try:
         data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         if re.search(r"(?:^|\s)--?\w", text):
             return None
-        raise FileContentError(f"The configuration is neither flags nor YAML: {error}.") from error
+        reason = " ".join(str(error).split())
+        raise FileContentError(f"The configuration is neither flags nor YAML: {reason}.") from error
     if isinstance(data, dict) and all(isinstance(key, str) for key in data):
         return data
     return None
@@ -126,7 +127,7 @@ def _values(option: Option, given: Given) -> dict[str, Any]:
         value = True
     try:
         value = option.convert(value) if option.convert else value
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, AttributeError) as error:
         raise SettingError(f"{given.written} is {given.value!r}, which cannot be read.") from error
     if option.setting is None:
         return value if isinstance(value, dict) else {}

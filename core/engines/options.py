@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 from core.errors import FileContentError
@@ -58,6 +59,8 @@ class Given:
     value: Any
     written: str
 
+
+MOST_OPTIONS = 10_000
 
 _ENVIRONMENT = re.compile(r"^([A-Z][A-Z0-9_]+)=(.*)$", re.DOTALL)
 
@@ -161,16 +164,29 @@ def _given(table: Table, name: str, value: Any, written: str) -> Iterator[Given]
 def _object(text: str, written: str) -> Any:
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise FileContentError(
-            f"{written}: {text!r} is no JSON ({error.msg} at character {error.pos}); quote it "
-            "as one word, e.g. '{\"key\":[1,2]}'."
+            f"{written}: {text[:60]!r} is no JSON ({error}); quote it as one word, e.g. "
+            "'{\"key\":[1,2]}'."
         ) from error
     if not isinstance(value, Mapping):
-        raise FileContentError(f"{written}: {text!r} is JSON but no object of keys and values.")
+        raise FileContentError(
+            f"{written}: {text[:60]!r} is JSON but no object of keys and values."
+        )
     return value
 
 
 def read_mapping(data: Mapping[str, Any], table: Table) -> tuple[Given, ...]:
-    """Options of a JSON or YAML document."""
-    return tuple(given for key, value in data.items() for given in _given(table, key, value, key))
+    """Options of a JSON or YAML document.
+
+    Raises FileContentError for one that is deeper or larger than any configuration, as aliases
+    of YAML can make it.
+    """
+    every = (given for key, value in data.items() for given in _given(table, key, value, key))
+    try:
+        found = tuple(islice(every, MOST_OPTIONS + 1))
+    except RecursionError as error:
+        raise FileContentError("The configuration is nested without end.") from error
+    if len(found) > MOST_OPTIONS:
+        raise FileContentError(f"The configuration holds more than {MOST_OPTIONS} values.")
+    return found

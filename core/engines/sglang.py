@@ -49,6 +49,7 @@ SETTINGS = (
         ("auto", "on", "off"),
         "Size the KV cache after capture; auto: from 0.5.23 on, except with latent attention.",
     ),
+    choice("device", "cuda", ("cuda", "cpu"), "cpu: graphs of torch.compile, on their own grid."),
     switch("enable_lora", "Serve LoRA adapters: graphs with and without."),
 )
 

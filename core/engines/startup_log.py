@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.engines.settings import sizes_of
+from core.errors import FileContentError
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -61,7 +62,7 @@ def read_log(text: str, rules: Sequence[LogRule]) -> LogReading:
         matches = [match[1] for match in re.finditer(rule.pattern, lines)]
         if not matches:
             continue
-        every = [rule.convert(match) for match in (matches if rule.every else matches[-1:])]
+        every = [_converted(rule, match) for match in (matches if rule.every else matches[-1:])]
         group, _, name = rule.target.rpartition(".")
         found[group][name] = every if rule.every else every[0]
     lists = {name: found[""].get(name) for name in ("captured", "prefill")}
@@ -72,6 +73,16 @@ def read_log(text: str, rules: Sequence[LogRule]) -> LogReading:
         graphs=found["graphs"],
         facts=found["facts"],
     )
+
+
+def _converted(rule: LogRule, match: str) -> Any:
+    try:
+        return rule.convert(match)
+    except (ValueError, SyntaxError, TypeError, IndexError, RecursionError) as error:
+        name = rule.target.rpartition(".")[2]
+        raise FileContentError(
+            f"Start-up log: {match[:60]!r} cannot be read as {name}; cut the log to its start."
+        ) from error
 
 
 def sizes(text: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from core.engines.dispatch import dispatch, in_plan_unit
 from core.engines.findings import Fix, some
 from core.engines.plan import Finding, Plan, Severity, StepKind
 from core.errors import CostUnitError
-from core.records import StepHistogram
+from core.records import SizeUnit, StepHistogram
 
 EVERY_STEP = ("graphs-off",)
 """Findings that concern every step; padding-off concerns those that its plan runs eager."""
@@ -33,7 +33,10 @@ def with_shares(
         return findings
     on_graph = dispatch(plan, steps.sizes, kind).on_graph
     result = [_shared(finding, steps, kind, on_graph) for finding in findings]
-    return (*result, *_from_steps(plan, steps, kind, findings, fix))
+    result += _from_steps(plan, steps, kind, findings, fix)
+    if histogram.unit is SizeUnit.REQUESTS:
+        result += _percentiles(plan, steps, {finding.id for finding in findings})
+    return tuple(result)
 
 
 def _shared(
@@ -52,11 +55,9 @@ def _shared(
     return replace(finding, share=float(steps.steps[concerned].sum() / steps.total_steps))
 
 
-def _percentiles(
-    plan: Plan, steps: StepHistogram, kind: StepKind, known: set[str]
-) -> Iterator[Finding]:
+def _percentiles(plan: Plan, steps: StepHistogram, known: set[str]) -> Iterator[Finding]:
     """Whether the median and the 95th percentile of decode steps stay on the graphs."""
-    if kind is not StepKind.DECODE or not plan.sizes or "padding-off" in known:
+    if not plan.sizes or "padding-off" in known:
         return
     p50, p95 = (_percentile(steps, share) for share in (0.5, 0.95))
     limit = plan.full_load or int(steps.sizes[-1])
@@ -94,9 +95,11 @@ def _from_steps(
     if plan.sizes and eager.any() and not known & {"above-largest", "padding-off"}:
         first, last = int(steps.sizes[eager][0]), int(steps.sizes[eager][-1])
         list_ = plan.sizes if kind is StepKind.DECODE else ()
+        # Wider than any decode step: prompt tokens, where a graph saves little.
+        prompts = plan.full_load is not None and first > plan.full_load
         yield Finding(
             "your-steps-eager",
-            Severity.WARNING,
+            Severity.INFO if prompts or kind is StepKind.PREFILL else Severity.WARNING,
             f"Steps of yours between {first} and {last} {steps.unit} replay no graph.",
             fix((*list_, last)) if list_ else f"Capture prefill sizes up to {last}.",
             load=f"your steps of {first} to {last} {steps.unit}",
@@ -104,7 +107,6 @@ def _from_steps(
             kind=kind,
             share=float(steps.steps[eager].sum() / steps.total_steps),
         )
-    yield from _percentiles(plan, steps, kind, known)
     hit = set(answer.padded[answer.on_graph].tolist())
     captured = {n for graphs in plan.lists(kind) for n in graphs.sizes}
     idle = sorted(captured - hit)

@@ -173,3 +173,9 @@ def test_speculation_triples_and_adapters_double() -> None:
     base = {"num_draft_tokens": 4, "prefill_backend": "disabled"}
     assert SGLANG.plan("0.5.23", base, [1, 2]).graphs == 3 * 2
     assert SGLANG.plan("0.5.23", {**base, "enable_lora": True}, [1, 2]).graphs == 3 * 2 * 2
+
+
+def test_graphs_on_the_cpu() -> None:
+    """The CPU's grid: every size to 16, then steps of 2, 4 and 8, and the maximum."""
+    answer = SGLANG.default_sizes("0.5.23", {"device": "cpu", "cuda_graph_max_bs": 100})
+    assert answer.sizes == expand("1..16/1,18..30/2,32..80/4,84,92,100")
