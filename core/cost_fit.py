@@ -13,6 +13,9 @@ from core.records import FloatArray, IntArray
 STAIRS = (8, 16, 32, 64, 128)
 """Rows a tile of the usual matrix kernels covers: where step time may jump."""
 
+FOLDS = 10
+"""Cross-validation leaves out every tenth point at a time, each once."""
+
 RESOLUTION = 1e-4
 """Relative error that no timing resolves: models this close to the best count as equal to it."""
 
@@ -144,13 +147,16 @@ FITS: tuple[tuple[str, int, Callable[[FloatArray, FloatArray, float], Predict]],
 def _held_out(
     fit: Callable[[FloatArray, FloatArray, float], Predict], x: FloatArray, y: FloatArray
 ) -> FloatArray:
-    """Relative error at each inner point, predicted from all others: (m - 2,)."""
-    errors = []
-    for i in range(1, len(x) - 1):
-        keep = np.arange(len(x)) != i
+    """Relative error at each inner point, predicted without it and its fold: (m - 2,)."""
+    inner = np.arange(1, len(x) - 1)
+    errors = np.empty(len(inner))
+    for fold in range(min(FOLDS, len(inner))):
+        left_out = inner[fold::FOLDS]
+        keep = np.ones(len(x), bool)
+        keep[left_out] = False
         predict = fit(x[keep], y[keep], float(x[-1]))
-        errors.append(predict(x[i : i + 1])[0] / y[i] - 1.0)
-    return np.array(errors)
+        errors[left_out - 1] = predict(x[left_out]) / y[left_out] - 1.0
+    return errors
 
 
 def fit_curve(sizes: Sequence[int] | IntArray, values: Sequence[float] | FloatArray) -> CurveFit:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
-from core.advice import advice
+from core.advice import advice, slot_advice
 from core.baselines import Baseline, engine_baselines
-from core.buckets import Frontier, FrontierPoint, frontier
+from core.buckets import Dispatch, Frontier, FrontierPoint, Limits, frontier
+from core.buckets.budget import budgeted_buckets
 from core.commands._cost import Costs, add_profile, chosen_costs
 from core.commands._numbers import number, percent, sizes_text, whole_list
 from core.commands._traffic import add_trace, add_traffic, steps_for_tuning
 from core.errors import SettingError
 from core.memory import graph_bytes
-from core.records import PoolPolicy
+from core.records import BucketSet, PoolPolicy, SizeUnit, StepHistogram
+from core.step_cost import assumed_step_cost
+from core.trade_off import trade_off
 
 NAME = "tune"
 HELP = "the exact best capture sizes for a histogram or a trace"
 MIB = 2**20
+ADVISED = ("vllm", "sglang", "trtllm")
+"""Engines that the advice speaks of; all stand under baselines."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-graphs", type=int, default=64, metavar="K", help="most graphs (default 64)")
     add("--multiple-of", type=int, default=1, metavar="M", help="every size a multiple of M")
     add("--include", type=whole_list, default=[], metavar="1,8", help="captured in any case")
+    add("--guard", type=int, metavar="N", help="captured in any case: the engine's largest batch")
     add("--candidates", type=whole_list, metavar="1,2,4", help="sizes that may be captured")
     add("--allow-eager", action="store_true", help="sizes above the largest may run eager")
+    add(
+        "--eager-where-cheaper",
+        action="store_true",
+        help="the engine runs a step eagerly where that is faster than its bucket",
+    )
     add("--memory-mib", type=number, metavar="X", help="most memory of all graphs")
     add(
         "--pool",
@@ -45,18 +57,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Keys of the JSON answer."""
     costs = chosen_costs(args.profile)
     histogram = steps_for_tuning(args, costs.cost)
-    found = frontier(
-        histogram,
-        max_graphs=args.max_graphs,
-        cost=costs.cost,
-        candidates=args.candidates,
-        multiple_of=args.multiple_of,
-        include=args.include,
-        allow_eager=args.allow_eager,
-    )
+    limits = _limits(args)
     policy = PoolPolicy[args.pool.upper()]
-    memory = [_mib(point, costs, policy) for point in found.points]
-    best = _pick(found, memory, args)
+    found = _frontier(histogram, costs, limits, args.max_graphs)
+    best = _best(histogram, costs, limits, policy, found, args)
     baselines = engine_baselines(histogram, costs.cost)
     return {
         "sizes": list(best.sizes),
@@ -64,37 +68,92 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "unit": found.unit,
         "waste_pct": percent(best.waste),
         "coverage_pct": percent(best.coverage),
+        "memory_mib": _mib(best, costs, policy),
         "steps": found.steps,
         "size_unit": found.size_unit.value,
         "steps_origin": histogram.origin.value,
         "cost_source": found.source or "padded slots, no time",
         "memory_source": costs.memory.source,
-        "frontier": [_row(point, mib) for point, mib in zip(found.points, memory, strict=True)],
+        "frontier": [_row(point, _mib(point, costs, policy)) for point in found.points],
         "baselines": {item.engine: _baseline_row(item) for item in baselines},
-        "advice": advice(found, best, baselines),
+        "advice": _advice(histogram, costs, policy, found, baselines),
     }
 
 
-def _mib(point: FrontierPoint, costs: Costs, policy: PoolPolicy) -> float:
-    return graph_bytes(point.sizes, costs.memory, policy) / MIB if point.sizes else 0.0
+def _limits(args: argparse.Namespace) -> Limits:
+    include = [*args.include, *([] if args.guard is None else [args.guard])]
+    return Limits(
+        None if args.candidates is None else tuple(args.candidates),
+        args.multiple_of,
+        tuple(include),
+        args.allow_eager,
+        Dispatch.CHEAPER if args.eager_where_cheaper else Dispatch.PAD_UP,
+    )
 
 
-def _pick(found: Frontier, memory: list[float], args: argparse.Namespace) -> FrontierPoint:
-    """The point of least cost plus price that fits into the memory. Raises SettingError."""
-    budget = args.memory_mib
-    fitting = [
-        point
-        for point, mib in zip(found.points, memory, strict=True)
-        if budget is None or mib <= budget
-    ]
-    if not fitting:
-        raise SettingError(
-            f"No set fits into {budget:g} MiB; the smallest takes {min(memory):.1f} MiB."
-        )
+def _frontier(
+    histogram: StepHistogram, costs: Costs, limits: Limits, max_graphs: int, price: float = 0.0
+) -> Frontier:
+    return frontier(
+        histogram,
+        max_graphs=max_graphs,
+        cost=costs.cost,
+        candidates=limits.candidates,
+        multiple_of=limits.multiple_of,
+        include=limits.include,
+        allow_eager=limits.allow_eager,
+        dispatch=limits.dispatch,
+        price=price,
+    )
+
+
+def _best(
+    histogram: StepHistogram,
+    costs: Costs,
+    limits: Limits,
+    policy: PoolPolicy,
+    found: Frontier,
+    args: argparse.Namespace,
+) -> FrontierPoint:
+    """The set of least cost plus price within the number of graphs and the memory."""
     price = args.price or 0.0
-    if price < 0:
-        raise SettingError(f"--price is {price:g}; give 0 or more.")
-    return min(fitting, key=lambda point: point.cost + price * point.k)
+    if args.memory_mib is not None:
+        if args.memory_mib <= 0:
+            raise SettingError(f"--memory-mib is {args.memory_mib:g}; give a number above 0.")
+        return budgeted_buckets(
+            histogram,
+            costs.memory,
+            policy,
+            args.memory_mib * MIB,
+            max_graphs=args.max_graphs,
+            cost=costs.cost,
+            limits=limits,
+            price=price,
+        ).point
+    if price:
+        return _frontier(histogram, costs, limits, args.max_graphs, price).points[-1]
+    return found.points[-1]
+
+
+def _mib(point: FrontierPoint, costs: Costs, policy: PoolPolicy) -> float:
+    return round(graph_bytes(point.sizes, costs.memory, policy) / MIB, 3) if point.sizes else 0.0
+
+
+def _advice(
+    histogram: StepHistogram,
+    costs: Costs,
+    policy: PoolPolicy,
+    found: Frontier,
+    baselines: Sequence[Baseline],
+) -> list[str]:
+    """By time; by the assumed time where no cost is given; by slots for prompt lengths."""
+    shown = [item for item in baselines if item.engine in ADVISED and item.skipped is None]
+    if costs.cost is None and histogram.unit is SizeUnit.LENGTH:
+        return slot_advice(found, shown)
+    sets = [BucketSet(f"{item.label}'s default", item.sizes, histogram.unit) for item in shown]
+    cost = costs.cost or assumed_step_cost()
+    known = found if costs.cost is not None and any(p.k for p in found.points) else None
+    return advice(trade_off(histogram, cost, costs.memory, policy, sets=sets, found=known))
 
 
 def _row(point: FrontierPoint, mib: float) -> dict[str, Any]:
@@ -104,7 +163,7 @@ def _row(point: FrontierPoint, mib: float) -> dict[str, Any]:
         "cost": point.cost,
         "waste_pct": percent(point.waste),
         "coverage_pct": percent(point.coverage),
-        "memory_mib": round(mib, 3),
+        "memory_mib": mib,
     }
 
 

@@ -1,0 +1,172 @@
+"""Step time against graph memory and capture time: the frontier, the user's sets, and the knee."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.buckets import Frontier, Limits, frontier, set_cost
+from core.errors import HistogramError
+from core.memory import graph_bytes
+from core.padding import padding_report
+from core.records import (
+    BucketSet,
+    FloatArray,
+    GraphMemory,
+    IntArray,
+    PoolPolicy,
+    StepCost,
+    StepHistogram,
+)
+from core.step_cost import capture_ms_at, eager_us_at, graph_step_us_at
+
+
+@dataclass(frozen=True)
+class TradePoint:
+    """One set as a point of the trade-off.
+
+    step_us : mean over all steps of the histogram, eager ones included [us]
+    capture_s : of all its graphs [s]; unused : sizes without a step
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    step_us: float
+    graph_bytes: float
+    capture_s: float
+    waste: float
+    coverage: float
+    unused: tuple[int, ...] = ()
+
+    @property
+    def num_graphs(self) -> int:
+        return len(self.sizes)
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """What more graphs buy.
+
+    best : the frontier by number of graphs, each strictly faster than the one before
+    marked : the user's sets and the engines' defaults
+    knee : the point of `best` after which further graphs buy little
+    floor_us : mean step with a graph for every size: nothing pads less [us]
+    eager_us : mean step without any graph [us]
+    """
+
+    best: tuple[TradePoint, ...]
+    marked: tuple[TradePoint, ...]
+    knee: TradePoint
+    floor_us: float
+    eager_us: float
+    steps: int
+    largest: int
+    origin: str
+
+    def at(self, num_graphs: int) -> TradePoint:
+        """The best set of at most that many graphs; the smallest where even it needs more."""
+        return ([p for p in self.best if p.num_graphs <= num_graphs] or [self.best[0]])[-1]
+
+
+def trade_point(
+    histogram: StepHistogram,
+    bucket_set: BucketSet,
+    cost: StepCost,
+    memory: GraphMemory,
+    policy: PoolPolicy,
+) -> TradePoint:
+    """A set weighed on a histogram. Raises CaptureSizesError, HistogramError."""
+    if histogram.total_steps == 0:
+        raise HistogramError("The histogram holds no step, so no set can be weighed on it.")
+    sizes = bucket_set.sizes
+    report = padding_report(histogram, sizes)
+    return TradePoint(
+        bucket_set.name,
+        sizes,
+        set_cost(histogram, sizes, cost) / histogram.total_steps,
+        graph_bytes(sizes, memory, policy),
+        float(capture_ms_at(cost, sizes).sum()) / 1e3,
+        report.waste,
+        report.coverage,
+        report.unused,
+    )
+
+
+def trade_off(
+    histogram: StepHistogram,
+    cost: StepCost,
+    memory: GraphMemory,
+    policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
+    *,
+    sets: Sequence[BucketSet] = (),
+    max_graphs: int = 64,
+    limits: Limits | None = None,
+    found: Frontier | None = None,
+) -> TradeOff:
+    """The frontier in step time, memory and capture time, with sets marked on it.
+
+    found : the frontier if it is known already (by time). Raises as `frontier` does.
+    """
+    limits = limits or Limits()
+    if found is None:
+        found = frontier(
+            histogram,
+            max_graphs=max_graphs,
+            cost=cost,
+            candidates=limits.candidates,
+            multiple_of=limits.multiple_of,
+            include=limits.include,
+            allow_eager=limits.allow_eager,
+            dispatch=limits.dispatch,
+        )
+    best = tuple(
+        trade_point(
+            histogram, BucketSet(f"best {p.k}", p.sizes, histogram.unit), cost, memory, policy
+        )
+        for p in found.points
+        if p.k
+    )
+    if not best:
+        raise HistogramError("No set of graphs is faster than running every step eagerly.")
+    steps = histogram.total_steps
+    return TradeOff(
+        best,
+        tuple(trade_point(histogram, item, cost, memory, policy) for item in sets),
+        knee(best),
+        set_cost(histogram, histogram.sizes[histogram.steps > 0], cost) / steps,
+        set_cost(histogram, (), cost) / steps,
+        steps,
+        int(histogram.sizes[histogram.steps > 0][-1]),
+        cost.origin.value,
+    )
+
+
+def knee(points: Sequence[TradePoint]) -> TradePoint:
+    """The point farthest below the line from first to last, both axes scaled to 1.
+
+    Source: Satopaa et al., Finding a "Kneedle" in a Haystack, 2011.
+    """
+    x = np.array([point.num_graphs for point in points], float)
+    y = np.array([point.step_us for point in points])
+    if len(points) < 3:
+        return points[-1]
+    x = (x - x[0]) / (x[-1] - x[0])
+    y = (y - y[-1]) / (y[0] - y[-1])
+    return points[int(np.argmin(x + y))]
+
+
+def lost_us_by_size(
+    histogram: StepHistogram, capture_sizes: Sequence[int] | IntArray, cost: StepCost
+) -> FloatArray:
+    """Time that the steps of each size lose against a graph of exactly that size: (m,) [us].
+
+    Below 0 where the padded or eager step is faster. Raises CaptureSizesError.
+    """
+    report = padding_report(histogram, capture_sizes)
+    exact = graph_step_us_at(cost, histogram.sizes)
+    graph = report.bucket_by_size >= 0
+    taken = eager_us_at(cost, histogram.sizes)
+    taken[graph] = graph_step_us_at(cost, report.bucket_by_size[graph])
+    return (taken - exact) * histogram.steps
