@@ -6,9 +6,10 @@ Records are hashed by their content, so a cached answer is never that of another
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from math import ceil
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -130,6 +131,22 @@ def simulation(
 ) -> SimulationResult:
     """Raises SettingError."""
     return simulate(trace, machine, cost, sizes)
+
+
+def served(
+    trace: Trace,
+    machine: Machine,
+    cost: StepCost,
+    sizes: tuple[int, ...] | None,
+    progress: Callable[[float], None],
+) -> SimulationResult:
+    """Not cached: it reports progress while it runs. Raises SettingError."""
+    return simulate(trace, machine, cost, sizes, progress=progress)
+
+
+def tokens_in(num_bytes: float, bytes_per_token: float) -> int:
+    """KV tokens that so many bytes could hold, rounded up."""
+    return ceil(num_bytes / bytes_per_token)
 
 
 def scaled(trace: Trace, load_factor: float) -> Trace:

@@ -80,6 +80,23 @@ def typical_tokens(workload: state.Workload | None) -> float:
     return float(round((trace.prompt_tokens.sum() + trace.output_tokens.sum()) / len(trace)))
 
 
+def chosen_model() -> ModelMemory:
+    """The model last set on this page, or the Llama 8B shape. Raises ModelConfigError."""
+    text = state.value("model_config", json.dumps(LLAMA_8B))
+    return _parsed(text, state.value("tp", 1))
+
+
+def _parsed(text: str, tp: int) -> ModelMemory:
+    try:
+        config = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ModelConfigError(
+            f"The model config is not JSON (line {error.lineno}: {error.msg}); paste the whole "
+            "config.json of the model."
+        ) from error
+    return model_memory(config, tp=tp)
+
+
 def _model(tp: int) -> tuple[ModelMemory, str]:
     with st.expander("Model: paste its config.json (now: Llama 8B shape unless changed)"):
         text = st.text_area(
@@ -88,14 +105,7 @@ def _model(tp: int) -> tuple[ModelMemory, str]:
             height=220,
         )
         state.keep("model_config")
-    try:
-        config = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ModelConfigError(
-            f"The model config is not JSON (line {error.lineno}: {error.msg}); paste the whole "
-            "config.json of the model."
-        ) from error
-    model = model_memory(config, tp=tp)
+    model = _parsed(text, tp)
     st.caption(
         f"Weights {model.weight_bytes / 2**30:.2f} GiB a card (estimated from the config), KV "
         f"{model.kv_bytes_per_token / 1024:.0f} KiB a token."

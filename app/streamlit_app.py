@@ -17,6 +17,7 @@ pages = [
     st.Page("app_pages/buckets.py", title="Buckets", icon=":material/stacked_bar_chart:"),
     st.Page("app_pages/break_even.py", title="Break-even", icon=":material/balance:"),
     st.Page("app_pages/memory.py", title="Memory", icon=":material/memory:"),
+    st.Page("app_pages/serve.py", title="Serve", icon=":material/timeline:"),
     st.Page("app_pages/engine.py", title="Engine", icon=":material/rule_settings:"),
     st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
 ]

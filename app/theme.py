@@ -84,6 +84,10 @@ def seconds_text(seconds: float | None) -> str:
     return "–" if seconds is None else us_text(seconds * 1e6)
 
 
+def ms_text(ms: float | None) -> str:
+    return "–" if ms is None else us_text(ms * 1e3)
+
+
 def bytes_text(num_bytes: float | None) -> str:
     """Binary units: GiB is 2**30 bytes."""
     if num_bytes is None:

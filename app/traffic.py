@@ -94,6 +94,12 @@ def _traffic_of(workload: state.Workload) -> Traffic | None:
     return None if trace is None else _simulated(trace, kind)
 
 
+def requests_of(workload: state.Workload) -> Trace | None:
+    """The workload's requests with arrivals; None where there are none to serve."""
+    trace = workload.reading.trace
+    return None if trace is None else _with_arrivals(trace, workload.reading.grade)
+
+
 def _with_arrivals(trace: Trace, grade: Grade) -> Trace | None:
     """Grade C has lengths only: arrivals at random at the rate the user typed, or none."""
     if trace.arrival_s is not None:

@@ -8,7 +8,15 @@ import pytest
 from tests.app.apptest import figure, numbers, open_app, table_row, texts
 from tests.conftest import DATA
 
-PAGES = ("workload.py", "buckets.py", "break_even.py", "memory.py", "engine.py", "measure.py")
+PAGES = (
+    "workload.py",
+    "buckets.py",
+    "break_even.py",
+    "memory.py",
+    "engine.py",
+    "measure.py",
+    "serve.py",
+)
 BATCHES = b"batch,count\n1,1\n3,1\n5,1\n8,1\n"
 
 
@@ -50,7 +58,7 @@ def test_every_page_works_with_the_example(page):
     """The example, opened by a link, gives every page something to show."""
     at = open_app(page, example="1")
     assert not at.error
-    if page not in ("engine.py", "measure.py"):
+    if page not in ("engine.py", "measure.py", "serve.py"):
         assert at.get("plotly_chart")
 
 
@@ -244,3 +252,16 @@ def test_best_set_respects_what_is_asked():
     at.text_input(key="best_include").set_value("6").run()
     row = table_row(at, "bucket set", "Best possible, K=2")
     assert row["padded slots"] == "9"  # 6 and 8: 1->6, 3->6, 5->6: 5+3+1
+
+
+def test_serve_runs_each_set_and_eager():
+    """After the button each set and the eager yardstick have a row; eager steps are slower."""
+    at = open_app("serve.py", example="1")
+    next(b for b in at.button if b.label.startswith("Serve the requests")).click().run()
+    assert not at.exception and not at.error
+    eager = table_row(at, "bucket set", "No graphs (eager)")
+    best = table_row(at, "bucket set", "Best possible, K=16")
+    assert eager["eager steps"] != "0" and best["eager steps"] == "0"
+    figures = figure(at, "Latency of requests")["data"]
+    tpot = {t["name"]: numbers(t["y"]) for t in figures if t["xaxis"] == "x2"}
+    assert tpot["No graphs (eager)"][0] > tpot["Best possible, K=16"][0]
