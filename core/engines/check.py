@@ -115,7 +115,7 @@ def _joined(engine: Engine, config: Config, settings: Mapping[str, object]) -> d
     values = dict(config.settings)
     if config.log is not None and config.log.captured and engine.list_setting:
         values[engine.list_setting] = config.log.captured
-    return {**values, **settings}
+    return {**values, **engine.own_names(settings)}
 
 
 def fix_text(engine: Engine, version: str, settings: Mapping[str, Any]) -> Fix:

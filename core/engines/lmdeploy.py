@@ -59,6 +59,10 @@ class LmDeploy(Engine):
     position = 4
     versions = ("0.18.0",)
     settings = SETTINGS
+    common_names = {
+        "max_num_seqs": "max_batch_size",
+        "max_num_batched_tokens": "max_prefill_token_num",
+    }
     list_setting = "cudagraph_capture_batch_sizes"
     options = OPTIONS
     memory_rule = MemoryAccount(

@@ -59,6 +59,9 @@ class MiniSglang(Engine):
     position = 9
     versions = ("2026-03-13",)
     settings = SETTINGS
+    common_names = {
+        "max_num_seqs": "max_running_requests",
+    }
     max_settings = ("cuda_graph_max_bs",)
     options = OPTIONS
     log_rules = RULES

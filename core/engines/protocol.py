@@ -22,12 +22,18 @@ from core.engines.plan import DefaultSizes, Plan, StepKind
 from core.engines.settings import LARGEST, Setting, checked
 from core.engines.startup_log import LogReading, LogRule
 from core.engines.versions import Release, resolve
-from core.errors import CaptureSizesError
+from core.errors import CaptureSizesError, SettingError
 from core.records import IntArray, normalised_sizes
 
 
 class Engine(ABC):
-    """One serving engine. Sub-classes set the class variables and answer `_plan`."""
+    """One serving engine. Sub-classes set the class variables and answer `_plan`.
+
+    common_names : {name that other engines use: this engine's setting}, accepted beside its own
+    list_setting : the setting that holds a user's list; None for an engine that takes none
+    max_settings : settings that stand for a list and are left out when one is tried
+    refuses_twice : a setting given by two flags or keys keeps the engine from starting
+    """
 
     id: ClassVar[str]
     label: ClassVar[str]
@@ -35,6 +41,7 @@ class Engine(ABC):
     position: ClassVar[int] = 100
     versions: ClassVar[tuple[str, ...]]
     settings: ClassVar[tuple[Setting, ...]]
+    common_names: ClassVar[Mapping[str, str]] = {}
     list_setting: ClassVar[str | None] = None
     max_settings: ClassVar[tuple[str, ...]] = ()
     rank_rule: ClassVar[RankRule] = RankRule.MAX
@@ -89,7 +96,7 @@ class Engine(ABC):
     ) -> tuple[Release, dict[str, Any], tuple[int, ...] | None]:
         """The release that answers, every setting with its value, and the user's list or None."""
         release, _ = resolve(self.label, self.versions, version)
-        values = checked(self.label, self.settings, settings)
+        values = checked(self.label, self.settings, self.own_names(settings or {}))
         if capture_sizes is None:
             return release, values, values.get(self.list_setting or "")
         values |= dict.fromkeys(self.max_settings)
@@ -99,6 +106,16 @@ class Engine(ABC):
         if self.list_setting:
             values[self.list_setting] = wanted
         return release, values, wanted
+
+    def own_names(self, settings: Mapping[str, object]) -> dict[str, object]:
+        """Settings that were given by the name most engines use, under this engine's own."""
+        result: dict[str, object] = {}
+        for name, value in settings.items():
+            own = self.common_names.get(name, name)
+            if own in result:
+                raise SettingError(f"{self.label}: {own} is given twice, once as {name}.")
+            result[own] = value
+        return result
 
     def version_note(self, version: str | None) -> str:
         """A sentence when another release than the one asked for answers; else empty."""

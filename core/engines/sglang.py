@@ -63,6 +63,12 @@ class SGLang(Engine):
         *("0.5.13", "0.5.12", "0.5.8", "0.5.5", "0.4.6.post5"),
     )
     settings = SETTINGS
+    common_names = {
+        "max_num_seqs": "max_running_requests",
+        "tensor_parallel_size": "tp_size",
+        "data_parallel_size": "dp_size",
+        "max_bs": "cuda_graph_max_bs",
+    }
     list_setting = "cuda_graph_bs"
     max_settings = ("cuda_graph_max_bs",)
     options = OPTIONS

@@ -70,6 +70,10 @@ class Tgi(Engine):
     position = 5
     versions = ("3.3.7",)
     settings = SETTINGS
+    common_names = {
+        "max_num_seqs": "max_batch_size",
+        "num_speculative_tokens": "speculate",
+    }
     list_setting = "cuda_graphs"
     options = OPTIONS
     log_rules = RULES

@@ -61,6 +61,11 @@ class TensorRtLlm(Engine):
     position = 3
     versions = ("main", "1.2.1", "1.0", "0.20")
     settings = SETTINGS
+    common_names = {
+        "max_num_seqs": "max_batch_size",
+        "max_num_batched_tokens": "max_num_tokens",
+        "num_speculative_tokens": "num_draft_tokens",
+    }
     list_setting = "batch_sizes"
     max_settings = ("cuda_graph_max_batch_size",)
     options = OPTIONS

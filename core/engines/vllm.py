@@ -16,6 +16,7 @@ from core.engines._vllm_modes import Modes, resolve_modes, uses_v2
 from core.engines._vllm_options import OPTIONS, REWRITES
 from core.engines._vllm_settings import SETTINGS
 from core.engines.export import ExportForm
+from core.engines.ladder import as_ranges
 from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
@@ -180,15 +181,14 @@ def _findings(
     config: rule.Configured, batch: rule.Batch, mixed: tuple[int, ...]
 ) -> tuple[Finding, ...]:
     found = []
-    lost = config.largest - max(mixed, default=0)
-    if lost > 0:
+    if mixed != config.sizes:
         found.append(
             Finding(
                 "rounded-to-draft-multiple",
-                Severity.INFO,
-                f"The first model runner rounds every size to a multiple of {batch.q}; the "
-                f"largest becomes {max(mixed)} instead of {config.largest}.",
-                affected=(max(mixed) + 1, config.largest),
+                Severity.WARNING,
+                f"The first model runner replaces the list by multiples of {batch.q} tokens: "
+                f"{as_ranges(mixed)}.",
+                "Give multiples of the tokens a request takes in a decode step.",
             )
         )
     return tuple(found)

@@ -248,6 +248,8 @@ def test_settings_override_the_text() -> None:
     """What the user sets beside the text wins."""
     report = check(VLLM, None, {"max_num_seqs": 4}, "--max-num-seqs 100")
     assert report.plan is not None and report.plan.full_load == 4
+    common = check(SGLANG, None, {"max_num_seqs": 4}, "--max-running-requests 100")
+    assert common.plan is not None and common.plan.full_load == 4
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,8 @@ def test_warnings_name_what_changes() -> None:
     near = export(VLLM, [1, 8], "0.32.0", {"max_num_seqs": 8})
     assert "0.32.0" in near.warnings[0]
     assert export(VLLM, [1, 8], "0.33.0", {"max_num_seqs": 8}).warnings == ()
+    rounded = export(VLLM, [4, 8], "0.33.0", {"num_speculative_tokens": 2, "runner": "v1"})
+    assert any("multiples of 3 tokens: 6" in w for w in rounded.warnings)
     mini = export(ENGINES["mini-sglang"], [3, 20])
     assert any("takes no list; this makes it 1, 2, 4, 8, 16, 24" in w for w in mini.warnings)
 

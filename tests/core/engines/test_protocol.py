@@ -142,3 +142,12 @@ def test_ceil_to(size: int, multiple: int) -> None:
     """The smallest multiple that is not below the size."""
     result = ceil_to(size, multiple)
     assert result % multiple == 0 and size <= result < size + multiple
+
+
+def test_common_names() -> None:
+    """max_num_seqs means the same in every engine, whatever it calls it."""
+    for engine in ENGINES.values():
+        assert engine.plan(None, {"max_num_seqs": 24}).full_load == 24
+        assert set(engine.common_names.values()) <= {s.name for s in engine.settings}
+    with pytest.raises(SettingError, match="twice"):
+        ENGINES["sglang"].plan(None, {"max_num_seqs": 1, "max_running_requests": 2})
