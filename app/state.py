@@ -40,6 +40,8 @@ class Session:
     values: dict[str, Any] = field(default_factory=dict)
     colours: dict[str, str] = field(default_factory=dict)
     job_id: str | None = None
+    page: str | None = None
+    drawn: set[str] = field(default_factory=set)
 
 
 def session() -> Session:
@@ -49,13 +51,23 @@ def session() -> Session:
     return st.session_state[_KEY]
 
 
+def enter_page(page: str) -> None:
+    """Say which page this run draws, before any of its widgets."""
+    if session().page != page:
+        session().page = page
+        session().drawn.clear()
+
+
 def remember(key: str, default: Any) -> str:
     """Fill widget `key` from the session before the widget is drawn; returns the key.
 
+    On the first run of a page its key may still hold the value of another page's widget of the
+    same key, which Streamlit does not give to the new one: so it is set then in any case.
     Follow the widget with `keep(key)`.
     """
-    if key not in st.session_state:
+    if key not in session().drawn or key not in st.session_state:
         st.session_state[key] = session().values.get(key, default)
+        session().drawn.add(key)
     return key
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit run` adds app/ only
 
-from app import address, traffic  # noqa: E402
+from app import address, state, traffic  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
 
 ICON = Path(__file__).with_name("icon.png")  # a material icon would be fetched from outside
@@ -22,6 +22,7 @@ pages = [
     st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
 ]
 page = st.navigation(pages, position="top")
+state.enter_page(page.url_path)
 address.read_address()
 traffic.open_linked_example()
 show_sidebar()

@@ -265,3 +265,14 @@ def test_serve_runs_each_set_and_eager():
     figures = figure(at, "Latency of requests")["data"]
     tpot = {t["name"]: numbers(t["y"]) for t in figures if t["xaxis"] == "x2"}
     assert tpot["No graphs (eager)"][0] > tpot["Best possible, K=16"][0]
+
+
+def test_a_limit_is_the_same_on_every_page_that_shows_it():
+    """KV tokens set on Workload are what Serve shows, and the other way round."""
+    at = open_app("workload.py", example="1")
+    at.number_input(key="kv_tokens").set_value(123_000).run()
+    to_page(at, "serve.py")
+    assert at.number_input(key="kv_tokens").value == 123_000
+    at.number_input(key="kv_tokens").set_value(77_000).run()
+    to_page(at, "workload.py")
+    assert at.number_input(key="kv_tokens").value == 77_000
