@@ -77,24 +77,14 @@ def check(
     version = version or config.version
     values = _joined(engine, config, settings or {})
     release, *_ = engine.checked_values(version, values)
-    note = engine.version_note(version)
-    found = list(config.findings)
-    found += (
-        [Finding("nearest-rule", Severity.INFO, note, "Compare with your log.")] if note else []
-    )
+    found = [*config.findings, *_release_note(engine, version)]
     plan = None
     try:
         plan = engine.plan(version, values)
     except SettingError as error:
         found.append(Finding("start-refused", Severity.ERROR, str(error), load="at start"))
     if plan is not None:
-        fix = fix_text(engine, str(release), values)
-        more = (
-            *plan_findings(plan, fix),
-            *_against_log(engine, version, values, plan, config),
-            _memory(engine, version, values, config.log),
-        )
-        found += with_shares(plan, more, histogram, fix) if histogram is not None else more
+        found += _all_findings(engine, version, values, plan, config, histogram)
     found.sort(key=lambda finding: _ORDER[finding.severity])
     log_notes = config.log.notes if config.log else ()
     return CheckReport(
@@ -108,6 +98,32 @@ def check(
         log=config.log,
         notes=(*log_notes, *(plan.notes if plan else ())),
     )
+
+
+def _release_note(engine: Engine, version: str | None) -> tuple[Finding, ...]:
+    note = engine.version_note(version)
+    if not note:
+        return ()
+    return (Finding("nearest-rule", Severity.INFO, note, "Compare with your start-up log."),)
+
+
+def _all_findings(
+    engine: Engine,
+    version: str | None,
+    values: Mapping[str, Any],
+    plan: Plan,
+    config: Config,
+    histogram: StepHistogram | None,
+) -> tuple[Finding, ...]:
+    """From the plan, the log, the memory rule and, if there are any, the user's steps."""
+    release, *_ = engine.checked_values(version, values)
+    fix = fix_text(engine, str(release), values)
+    found = (
+        *plan_findings(plan, fix),
+        *_against_log(engine, version, values, plan, config),
+        _memory(engine, version, values, config.log),
+    )
+    return found if histogram is None else with_shares(plan, found, histogram, fix)
 
 
 def _joined(engine: Engine, config: Config, settings: Mapping[str, object]) -> dict[str, Any]:

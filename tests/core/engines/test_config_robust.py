@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.engines import ENGINES
 from core.engines.check import check
 from core.errors import FileContentError, ProjectError
 
+few = settings(max_examples=30)
 engines = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 
 
@@ -28,6 +29,7 @@ def test_options_and_messages_name_declared_settings(engine) -> None:
 
 
 @engines
+@few
 @given(text=st.text(max_size=80))
 def test_any_text(engine, text: str) -> None:
     """Free text is read or refused with a sentence."""
@@ -43,6 +45,7 @@ def words(engine) -> st.SearchStrategy[str]:
 
 
 @engines
+@few
 @given(data=st.data())
 def test_any_command_line(engine, data) -> None:
     """Known flags with odd values are read or refused with a sentence."""
@@ -52,6 +55,7 @@ def test_any_command_line(engine, data) -> None:
 
 
 @engines
+@few
 @given(data=st.data())
 def test_any_mapping(engine, data) -> None:
     """Known keys with odd values, nested or not, are read or refused with a sentence."""

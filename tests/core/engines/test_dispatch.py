@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.data_parallel import RankRule
@@ -103,6 +103,7 @@ def test_gaudi_compiles_while_serving() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_padding_is_the_next_size_or_none(engine, data) -> None:
     """A replayed step pads to a captured size that holds it; an eager one is not padded."""
