@@ -18,17 +18,20 @@ import numba
 import numpy as np
 
 from core.example_trace import gamma_arrivals
-from core.records import Trace
-from core.simulate import Machine, simulate_times, step_times
+from core.records import Origin, Trace
+from core.simulate import Machine, PrefillCost, simulate_times, step_times
 from core.simulation.load import TICKS_PER_S
 from core.step_cost import assumed_step_cost
 
+PREFILL = PrefillCost(0.0, 35.0, 0.03, 256, Origin.ASSUMED, "assumed, terms of the baseline alone")
 LOADS = {"light": 6.0, "busy": 12.0, "KV-bound": 14.0}
 """Requests a second of each load; capacity lies near 16 with these step times."""
 
 
 @numba.njit(cache=True)
-def step_by_step(arrival, prompt, output, decode, mixed, context, block, blocks, seqs, budget):
+def step_by_step(
+    arrival, prompt, output, decode, mixed, floor, context, block, blocks, seqs, budget
+):
     """The same rules (whole prompts must fit), every sequence looked at in every step."""
     count = len(arrival)
     kv, given, held = (
@@ -92,7 +95,8 @@ def step_by_step(arrival, prompt, output, decode, mixed, context, block, blocks,
             else:
                 pure = False
         if running_count > 0:
-            now += (decode[rows] if pure else mixed[tokens]) + context * read
+            ticks = (decode[rows] if pure else mixed[tokens]) + context * read
+            now += ticks if pure else max(ticks, floor[tokens])
         stay = 0
         for i in range(running_count):
             r = running[i]
@@ -131,7 +135,7 @@ def main(count: int, baseline_count: int) -> None:
     cost, sizes = assumed_step_cost(), [1, 2, 4, *range(8, 257, 8)]
     for name, rate in LOADS.items():
         machine = Machine(40_000 if name == "KV-bound" else 400_000)
-        times = step_times(cost, machine, sizes)
+        times = step_times(cost, machine, sizes, PREFILL)
         many, few = load_of(count, rate), load_of(baseline_count, rate)
 
         def run(trace: Trace, compiled: bool, machine=machine, times=times):
@@ -144,7 +148,8 @@ def main(count: int, baseline_count: int) -> None:
             few.output_tokens,
             np.rint(times.decode_us * per_us).astype(np.int64),
             np.rint(times.mixed_us * per_us).astype(np.int64),
-            int(round(times.context_us_per_token * per_us)),
+            np.rint(times.mixed_floor_us * per_us).astype(np.int64),
+            int(round(times.context_us * per_us)),
             machine.block_size_tokens,
             machine.blocks,
             machine.max_num_seqs,

@@ -114,15 +114,18 @@ def _rules(machine: Machine, times: StepTimes) -> Rules:
         machine.whole_prompt_must_fit,
         machine.draft_tokens,
         machine.emit_fraction,
-        np.maximum(_ticks(times.decode_us), 1),  # a step takes time, or the clock would stand
-        np.maximum(_ticks(times.mixed_us), 1),
-        int(_ticks(times.context_us_per_token)),
+        _ticks(times.decode_us),
+        np.maximum(_ticks(times.decode_floor_us), 1),  # a step takes time, or the clock stands
+        _ticks(times.mixed_us),
+        np.maximum(_ticks(times.mixed_floor_us), 1),
+        *(int(_ticks(us)) for us in (times.context_us, times.mixed_context_us)),
+        *(int(_ticks(us)) for us in (times.pair_us, times.prompt_us)),
     )
 
 
 def _check_clock(output: IntArray, machine: Machine, times: StepTimes) -> None:
     """A run of steps must not overflow 64 bits; only absurd step times could."""
-    longest_s = (times.longest_us + times.context_us_per_token * machine.kv_tokens) / 1e6
+    longest_s = times.longest_us(machine.kv_tokens) / 1e6
     most = int(output.max()) if len(output) else 1
     if not longest_s * most < CLOCK_END / TICKS_PER_S:
         raise SettingError(

@@ -23,9 +23,12 @@ from core.simulation.kernel.names import (
     HEAD,
     INTERVAL,
     MAX_SEQS,
+    MIXED_CONTEXT_TICKS,
     NEVER,
     NUM_SCALARS,
+    PAIR_TICKS,
     PARTIAL,
+    PROMPT_TICKS,
     RELEASED,
     SAMPLES,
     SEPARATE,
@@ -41,7 +44,8 @@ class Engine(NamedTuple):
     up to date while it waits), last (time of its last token, while it waits to be recomputed).
     Per slot of a decoding request (max_num_seqs,): request, residue, key (value of EMITTED at
     which it is done), before and after (admission order), heap and place (by key), free.
-    Per step size: decode, mixed (given times), decode_steps, mixed_steps, mixed_rows (counts).
+    Per step size: decode, mixed and their floors (given times), decode_steps, mixed_steps,
+    mixed_rows (counts).
     ring (block,) decoding requests by the step that needs their next block; stack: preempted
     requests, last one first; batch: prefills that end in this step; cohort_*: decoding requests
     by the time of their last token; gaps: inter-token times by bin; series_*: samples.
@@ -64,7 +68,9 @@ class Engine(NamedTuple):
     place: Any
     free: Any
     decode: Any
+    decode_floor: Any
     mixed: Any
+    mixed_floor: Any
     decode_steps: Any
     mixed_steps: Any
     mixed_rows: Any
@@ -101,8 +107,13 @@ class Rules(NamedTuple):
     drafts: int
     emit: tuple[int, int]
     decode: IntArray
+    decode_floor: IntArray
     mixed: IntArray
+    mixed_floor: IntArray
     context_ticks: int
+    mixed_context_ticks: int
+    pair_ticks: int
+    prompt_ticks: int
 
 
 def new_engine(load: Load, rules: Rules, concurrency: int | None) -> tuple[Engine, IntArray]:
@@ -123,7 +134,9 @@ def new_engine(load: Load, rules: Rules, concurrency: int | None) -> tuple[Engin
         "finish": np.full(len(arrival), -1, np.int64),
         "free": np.arange(rules.max_seqs, dtype=np.int64),
         "decode": rules.decode,
+        "decode_floor": rules.decode_floor,
         "mixed": rules.mixed,
+        "mixed_floor": rules.mixed_floor,
     }
     lengths = (
         (len(arrival), ("generated", "last")),
@@ -154,6 +167,9 @@ def _scalars(load: Load, rules: Rules, concurrency: int | None) -> IntArray:
         EMIT_NUMERATOR: rules.emit[0],
         EMIT_DENOMINATOR: rules.emit[1],
         CONTEXT_TICKS: rules.context_ticks,
+        MIXED_CONTEXT_TICKS: rules.mixed_context_ticks,
+        PAIR_TICKS: rules.pair_ticks,
+        PROMPT_TICKS: rules.prompt_ticks,
         COUNT: len(load.arrival),
         CLOSED: concurrency or 0,
         RELEASED: concurrency or 0,

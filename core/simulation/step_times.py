@@ -14,11 +14,20 @@ from core.records import FloatArray, IntArray, Origin, SizeUnit, StepCost
 from core.simulation.machine import Machine
 from core.step_cost import eager_us_at, graph_step_us_at, replay_us_at
 
-TOKENS_PER_STEP = 165.0
-"""Prompt tokens that take as long as the weights take to read: 35 us a token beside 5.8 ms for
-an 8B Llama shape in bf16 on one H200 (vLLM 0.23)."""
+# Ratios to the smallest replay, from the steps of vLLM 0.23 with an 8B Llama shape in bf16 on one
+# H200 (docs/validation.md): there it takes 5.8 ms.
+BASE_STEPS = 0.75
+"""A step with prefill, before its tokens."""
+TOKENS_PER_STEP = 305.0
+"""Tokens (19 us each) that take as long."""
+PROMPT_STEPS = 0.25
+"""Each prompt in a step: admission, and attention of its own."""
+PAIRS_PER_STEP = 3_700_000.0
+"""Pairs of a prompt token and a token that it attends to."""
 CONTEXT_PER_STEP = 193_000.0
-"""Context tokens whose KV takes as long to read as the weights: 0.03 us beside 5.8 ms, ditto."""
+"""Context tokens (0.03 us each) that a decode step reads in that time."""
+MIXED_CONTEXT_PER_STEP = 95_000.0
+"""The same in a step with prefill, where attention is less efficient."""
 REFERENCE_CONTEXT = 256
 """Context at which the assumed decode steps were taken [tokens]."""
 
@@ -27,9 +36,12 @@ REFERENCE_CONTEXT = 256
 class PrefillCost:
     """What a StepCost does not say: prompts, and how a step grows with context.
 
-    A step with prefill takes base_us + us_per_token x its tokens (decoding ones too), but no less
-    than floor_us. Every step takes context_us_per_token more for each KV token that its decoding
-    requests read; `reference_context_tokens` of them a request are in the decode curve already.
+    A step with prefill takes base_us + us_per_token x its tokens (decoding ones too)
+    + us_per_prompt x prompts in it + us_per_pair x the tokens that their tokens attend to
+    + mixed_context_us_per_token x the KV tokens that its decoding requests read, but no less than
+    the shortest decode step. A decode step takes context_us_per_token for each KV token read
+    beyond `reference_context_tokens` a request, which its curve holds already.
+    mixed_context_us_per_token : None takes context_us_per_token
     captured : steps with prefill replay graphs too where a captured size holds all their tokens
         (vLLM's piecewise graphs), so that they are spared the launch time of an eager step
     """
@@ -41,11 +53,17 @@ class PrefillCost:
     origin: Origin
     source: str
     captured: bool = True
+    us_per_prompt: float = 0.0
+    us_per_pair: float = 0.0
+    mixed_context_us_per_token: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("base_us", "us_per_token", "context_us_per_token", "reference_context_tokens"):
+        for name in (
+            *("base_us", "us_per_token", "context_us_per_token", "reference_context_tokens"),
+            *("us_per_prompt", "us_per_pair", "mixed_context_us_per_token"),
+        ):
             value = getattr(self, name)
-            if not math.isfinite(value) or value < 0:
+            if value is not None and (not math.isfinite(value) or value < 0):
                 raise SettingError(f"{name} is {value}; it must be 0 or more.")
 
 
@@ -59,38 +77,51 @@ def assumed_prefill(cost: StepCost, reference_context_tokens: int | None = None)
     reference = REFERENCE_CONTEXT if reference_context_tokens is None else reference_context_tokens
     token, context = smallest / TOKENS_PER_STEP, smallest / CONTEXT_PER_STEP
     return PrefillCost(
-        0.0,
+        BASE_STEPS * smallest,
         token,
         context,
         reference,
         Origin.ASSUMED,
-        f"prefill assumed: {token:.3g} us a token and {context:.3g} us a token of context beyond "
+        f"prefill assumed: {token:.3g} us a token, and {context:.3g} us a token of context beyond "
         f"{reference} (the ratios of an 8B model in bf16 on one H200 under vLLM 0.23)",
+        us_per_prompt=PROMPT_STEPS * smallest,
+        us_per_pair=smallest / PAIRS_PER_STEP,
+        mixed_context_us_per_token=smallest / MIXED_CONTEXT_PER_STEP,
     )
 
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Time of every step the machine can make.
+    """Time of every step the machine can make, without its context; never below its floor.
 
-    decode_us : (max_num_seqs + 1,) a decode step of so many requests, without its context [us]
-    mixed_us : (max_num_batched_tokens + 1,) a step with prefill of so many tokens, ditto [us]
+    decode_us, decode_floor_us : (max_num_seqs + 1,) a decode step of so many requests: what the
+        card takes, and what submitting it takes [us]
+    mixed_us, mixed_floor_us : (max_num_batched_tokens + 1,) a step with prefill of so many tokens
+    context_us, mixed_context_us : for each KV token that decoding requests read [us]
+    pair_us, prompt_us : for each token a prompt token attends to, for each prompt in a step [us]
     bucket : (max_num_seqs + 1,) what the decode step replays [unit of the cost]; -1 eager
     sizes : (max_num_seqs + 1,) its unpadded size in the same unit
     """
 
     decode_us: FloatArray
+    decode_floor_us: FloatArray
     mixed_us: FloatArray
-    context_us_per_token: float
+    mixed_floor_us: FloatArray
+    context_us: float
+    mixed_context_us: float
+    pair_us: float
+    prompt_us: float
     bucket: IntArray
     sizes: IntArray
     origin: Origin
     source: str
 
-    @property
-    def longest_us(self) -> float:
-        """The longest step without its context [us]."""
-        return float(max(self.decode_us.max(), self.mixed_us.max()))
+    def longest_us(self, kv_tokens: int) -> float:
+        """More than any step can take that reads up to `kv_tokens` [us]."""
+        tables = (self.decode_us, self.decode_floor_us, self.mixed_us, self.mixed_floor_us)
+        context = max(self.context_us, self.mixed_context_us) * kv_tokens
+        prompts = (self.prompt_us + self.pair_us * kv_tokens) * (len(self.mixed_us) - 1)
+        return float(max(table.max() for table in tables)) + context + prompts
 
 
 def step_times(
@@ -101,6 +132,8 @@ def step_times(
 ) -> StepTimes:
     """Times from a decode curve, the captured sizes and a cost of prompts.
 
+    An eager step takes what its curve says, and longer once its context outgrows the launch time:
+    the card needs no more than a replay of the same size.
     capture_sizes : in the unit of the cost; None or empty: every step runs eager
     prefill : None takes `assumed_prefill`
     Raises CaptureSizesError, SettingError.
@@ -110,29 +143,41 @@ def step_times(
     width = machine.tokens_per_decode if cost.unit is SizeUnit.TOKENS else 1
     sizes = requests * width
     bucket = _buckets(sizes, capture_sizes)
-    base = _run_us(cost, sizes, bucket)
-    known = prefill.context_us_per_token * prefill.reference_context_tokens
-    decode = base - known * requests
-    if (decode[1:] <= 0).any():
-        first = int(np.argmax(decode[1:] <= 0)) + 1
-        raise SettingError(
-            f"Reading {prefill.reference_context_tokens} tokens of context would take "
-            f"{known * first:.0f} us of a decode step of {first} requests that takes "
-            f"{base[first]:.0f} us; lower context_us_per_token."
-        )
+    captured = bucket != EAGER
+    eager = eager_us_at(cost, sizes)
+    device = np.minimum(eager, replay_us_at(cost, sizes)).astype(np.float64)
+    device[captured] = graph_step_us_at(cost, bucket[captured])
     tokens = np.arange(machine.max_num_batched_tokens + 1, dtype=np.int64)
     fits = _buckets(tokens, capture_sizes if prefill.captured else None) != EAGER
-    floor = np.where(fits, graph_step_us_at(cost, [1])[0], eager_us_at(cost, [1])[0])
-    mixed = np.maximum(prefill.base_us + prefill.us_per_token * tokens, floor)
+    mixed_context = prefill.mixed_context_us_per_token
     return StepTimes(
-        decode,
-        mixed,
+        _without_context(device, requests, prefill),
+        np.where(captured, 0.0, eager),
+        prefill.base_us + prefill.us_per_token * tokens,
+        np.where(fits, graph_step_us_at(cost, [1])[0], eager_us_at(cost, [1])[0]),
         prefill.context_us_per_token,
+        prefill.context_us_per_token if mixed_context is None else mixed_context,
+        prefill.us_per_pair,
+        prefill.us_per_prompt,
         bucket,
         sizes,
         weakest((cost.origin, prefill.origin)),
         f"{cost.source}; {prefill.source}",
     )
+
+
+def _without_context(device: FloatArray, requests: IntArray, prefill: PrefillCost) -> FloatArray:
+    """Decode times without the context they were measured at. Raises SettingError."""
+    known = prefill.context_us_per_token * prefill.reference_context_tokens
+    decode = device - known * requests
+    if (decode[1:] <= 0).any():
+        first = int(np.argmax(decode[1:] <= 0)) + 1
+        raise SettingError(
+            f"Reading {prefill.reference_context_tokens} tokens of context would take "
+            f"{known * first:.0f} us of a decode step of {first} requests that takes "
+            f"{device[first]:.0f} us; lower context_us_per_token."
+        )
+    return decode
 
 
 def weakest(origins: Sequence[Origin]) -> Origin:
@@ -145,10 +190,3 @@ def _buckets(sizes: IntArray, capture_sizes: Sequence[int] | IntArray | None) ->
     if capture_sizes is None or len(capture_sizes) == 0:
         return np.full(len(sizes), EAGER, np.int64)
     return bucket_of(sizes, capture_sizes)
-
-
-def _run_us(cost: StepCost, sizes: IntArray, bucket: IntArray) -> FloatArray:
-    """Replay at the bucket, or eager at the size itself; (n,) [us]."""
-    captured = bucket != EAGER
-    replayed = graph_step_us_at(cost, np.where(captured, bucket, 1))
-    return np.where(captured, replayed, eager_us_at(cost, sizes))

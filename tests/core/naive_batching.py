@@ -34,7 +34,12 @@ class Rules:
     budget: int
     decode: list[int]
     mixed: list[int]
+    decode_floor: list[int]
+    mixed_floor: list[int]
     context: int = 0
+    mixed_context: int = 0
+    pair: int = 0
+    prompt: int = 0
     separate: bool = False
     whole_prompt: bool = True
     drafts: int = 0
@@ -134,11 +139,15 @@ class Engine:
         context = sum(request.kv + 1 for request in decoders)
         if chunks:
             tokens = len(decoders) * width + sum(chunk for _, chunk in chunks)
-            ticks = rules.mixed[tokens] + rules.context * context
+            pairs = sum(request.kv + i for request, chunk in chunks for i in range(1, chunk + 1))
+            ticks = rules.mixed[tokens] + rules.mixed_context * context
+            ticks += rules.pair * pairs + rules.prompt * len(chunks)
+            ticks = max(ticks, rules.mixed_floor[tokens])
             self.mixed_steps[tokens] += 1
             self.mixed_rows[len(decoders)] += 1
         else:
             ticks = rules.decode[len(decoders)] + rules.context * context
+            ticks = max(ticks, rules.decode_floor[len(decoders)])
             self.decode_steps[len(decoders)] += 1
         self.now += ticks
         self.give_tokens(chunks, decoders)

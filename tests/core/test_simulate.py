@@ -137,6 +137,39 @@ def test_context_slows_decoding():
     assert us(result.finish_s) == [17 + 25 + 28]
 
 
+def test_an_eager_step_hides_context_behind_its_launch():
+    """Eager, one request: launching takes 100 us, the card 8 + 2 us and 30 us a token of context.
+    The step reads 4 tokens, then 5: 130 and 160 us, above the launch; at 20 us a token 90 and 110:
+    the first takes the 100 of its launch, the second 110. Prefill takes at least 100."""
+    for per_token, decode in ((30.0, 130 + 160), (20.0, 100 + 110), (0.0, 100 + 100)):
+        prefill = PrefillCost(5.0, 2.0, per_token, 0, Origin.ASSUMED, "by hand")
+        result = run(trace((0, 3, 3)), machine(), sizes=None, prefill=prefill)
+        assert us(result.finish_s) == [100 + decode]
+
+
+def test_prompts_and_what_they_attend_to_take_time():
+    """Two prompts of 2 and 3 tokens attend to 1 + 2 and 1 + 2 + 3 tokens, 9 pairs: 5 + 2 x 5 for
+    the tokens, 2 x 7 for the prompts, 9 x 0.5 for the pairs: 33.5 us."""
+    prefill = PrefillCost(
+        5.0, 2.0, 0.0, 0, Origin.ASSUMED, "by hand", us_per_prompt=7.0, us_per_pair=0.5
+    )
+    result = run(trace((0, 2, 1), (0, 3, 1)), prefill=prefill)
+    assert us(result.finish_s) == [33.5, 33.5]
+    # In chunks of 4 and 2 the second chunk's tokens attend to 5 + 6 of the 6: 10 and 11 pairs.
+    chunks = run(trace((0, 6, 1)), machine(max_num_batched_tokens=4), prefill=prefill)
+    assert us(chunks.finish_s) == [5 + 8 + 7 + 5 + 5 + 4 + 7 + 5.5]
+
+
+def test_context_in_mixed_steps_has_its_own_price():
+    """The second request joins a decode that reads 8 tokens, at 1 us each: 5 + 2 x 4 + 8 = 21 us
+    after 27, where the decode step itself (7 tokens, 0 us each) took 10."""
+    prefill = PrefillCost(
+        5.0, 2.0, 0.0, 0, Origin.ASSUMED, "by hand", mixed_context_us_per_token=1.0
+    )
+    result = run(trace((0, 6, 3), (20, 3, 1)), prefill=prefill)
+    assert us(result.finish_s) == [48, 48]
+
+
 @pytest.mark.parametrize(
     ("drafts", "acceptance", "steps"),
     [(0, 0.0, 8), (3, 1.0, 2), (3, 0.0, 8), (1, 0.5, 6)],
@@ -280,8 +313,8 @@ def test_step_times_name_their_weakest_part():
     )
     times = step_times(fitted, machine(), (1, 2, 4))
     assert times.origin is Origin.ASSUMED and times.source.startswith("card; prefill assumed")
-    # 5.8 ms / 165 tokens = 35.15 us a token
-    assert assumed_prefill(fitted).us_per_token == pytest.approx(35.15, abs=0.01)
+    # 5.8 ms / 305 tokens = 19.02 us a token
+    assert assumed_prefill(fitted).us_per_token == pytest.approx(19.02, abs=0.01)
 
 
 @pytest.mark.parametrize("mode", ["chunked", "separate"])

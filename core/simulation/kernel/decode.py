@@ -21,6 +21,7 @@ from core.simulation.kernel.names import (
     PEAK,
     PREEMPTED,
     ROW_TICKS,
+    SINGLE,
     STACKED,
     STEPS,
 )
@@ -64,11 +65,31 @@ def steps_that_fit(e, s, steps):
     return min(fit, steps)
 
 
-def run_ticks(e, s, steps):
-    """Time of the next `steps` decode steps at the present batch."""
+def step_ticks(e, s, ahead):
+    """Time of the decode step `ahead` steps from now at the present batch."""
     rows = s[DECODING]
-    context = steps * s[CONTEXT] + rows * (steps * (steps - 1) // 2)
-    return steps * e.decode[rows] + s[CONTEXT_TICKS] * context
+    context = s[CONTEXT] + rows * ahead
+    return max(e.decode_floor[rows], e.decode[rows] + s[CONTEXT_TICKS] * context)
+
+
+def steps_on_floor(e, s, steps):
+    """How many of the next `steps` decode steps take no longer than their floor."""
+    rows = s[DECODING]
+    growth = s[CONTEXT_TICKS] * rows
+    slack = e.decode_floor[rows] - e.decode[rows] - s[CONTEXT_TICKS] * s[CONTEXT]
+    if slack <= 0:
+        return 0
+    return steps if growth == 0 else min(steps, (slack + growth - 1) // growth)
+
+
+def run_ticks(e, s, steps):
+    """Time of the next `steps` decode steps: some on the floor, then growing with context."""
+    rows = s[DECODING]
+    low = steps_on_floor(e, s, steps)
+    rest = steps - low
+    first = e.decode[rows] + s[CONTEXT_TICKS] * (s[CONTEXT] + rows * low)
+    growth = s[CONTEXT_TICKS] * rows
+    return low * e.decode_floor[rows] + rest * first + growth * (rest * (rest - 1) // 2)
 
 
 def steps_until(e, s, wait, steps):
@@ -77,9 +98,9 @@ def steps_until(e, s, wait, steps):
     Steps grow with context, so their number lies between those at the pace of the last and of the
     first step: a narrow bracket.
     """
-    first = run_ticks(e, s, 1)
+    first = step_ticks(e, s, 0)
     high = min(steps, (wait + first - 1) // first)
-    last = first + s[CONTEXT_TICKS] * s[DECODING] * (high - 1)
+    last = step_ticks(e, s, high - 1)
     low = min(high, (wait + last - 1) // last)
     while low < high:
         middle = (low + high) // 2
@@ -92,7 +113,7 @@ def steps_until(e, s, wait, steps):
 
 def run_length(e, s):
     """Steps until something changes: a completion, no free block, or an arrival to look at."""
-    if s[PREEMPTED] == 1 or s[DRAFTS] > 0:
+    if s[PREEMPTED] == 1 or s[DRAFTS] > 0 or s[SINGLE] == 1:
         return 1
     steps = steps_that_fit(e, s, e.key[e.heap[0]] - s[EMITTED])
     # Who waits already (or finds no slot) is not admitted before a completion.
@@ -102,12 +123,22 @@ def run_length(e, s):
     return steps_until(e, s, e.arrival[s[NEXT]] - s[NOW], steps)
 
 
-def add_decode_gaps(e, s, ticks, growth, steps):
-    """Gaps of the decoding requests over a run whose first step takes `ticks`."""
+def add_first_gaps(e, s, ticks):
+    """Gaps that end with the coming step: since their last token, which may lie further back."""
     for i in range(s[COHORTS]):
         add_gap(e, s[NOW] + ticks - e.cohort_time[i], e.cohort_count[i])
-    if steps > 1:
-        add_run_of_gaps(e, ticks + growth, growth, steps - 1, s[DECODING])
+
+
+def add_later_gaps(e, s, steps):
+    """Gaps of the decoding requests over the steps of a run after its first."""
+    rows = s[DECODING]
+    low = steps_on_floor(e, s, steps)
+    if low > 1:
+        add_gap(e, e.decode_floor[rows], (low - 1) * rows)
+    start = max(low, 1)
+    growth = s[CONTEXT_TICKS] * rows
+    ticks = e.decode[rows] + s[CONTEXT_TICKS] * (s[CONTEXT] + rows * start)
+    add_run_of_gaps(e, ticks, growth, steps - start, rows)
 
 
 def move_decoders(e, s, steps, emit, ticks):

@@ -21,7 +21,7 @@ def add_gap(e, ticks, count):
 
 def add_run_of_gaps(e, ticks, growth, steps, count):
     """`steps` gaps of ticks, ticks + growth, ticks + 2 growth ..., `count` requests each."""
-    if growth == 0:
+    if growth == 0 and steps > 0:
         add_gap(e, ticks, steps * count)
         return
     while steps > 0:

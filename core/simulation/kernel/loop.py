@@ -1,20 +1,22 @@
 """Steps of the engine, one after the other."""
 
 from core.simulation.kernel.decode import (
-    add_decode_gaps,
+    add_first_gaps,
+    add_later_gaps,
     blocks_for_run,
     blocks_for_step,
     emission,
     move_decoders,
     run_length,
     run_ticks,
+    step_ticks,
 )
 from core.simulation.kernel.names import (
     BLOCKS,
     BUDGET,
+    CHUNKS,
     CLOCK_END,
     CONTEXT,
-    CONTEXT_TICKS,
     COUNT,
     DECODE_TICKS,
     DECODING,
@@ -24,37 +26,75 @@ from core.simulation.kernel.names import (
     FREE,
     IDLE,
     INTERVAL,
+    MIXED_CONTEXT_TICKS,
     MIXED_TICKS,
     NEXT,
     NEXT_SAMPLE,
     NOW,
+    PAIR_TICKS,
+    PAIRS,
     PARTIAL,
     PEAK,
     PREEMPTED,
+    PROMPT_TICKS,
+    READ,
     ROW_TICKS,
+    ROWS,
     SAMPLED,
     SAMPLES,
     SEEN,
     SEPARATE,
     STACKED,
     STUCK,
+    TOKENS,
 )
 from core.simulation.kernel.prefill import end_prefills, schedule_prefill
 from core.simulation.kernel.requests import preempt_last
+
+
+def mixed_ticks(e, s, tokens, read):
+    """Time of a step of `tokens` tokens with prefill, whose decoding requests read `read`."""
+    ticks = e.mixed[tokens] + s[MIXED_CONTEXT_TICKS] * read
+    ticks += s[PAIR_TICKS] * s[PAIRS] + s[PROMPT_TICKS] * s[CHUNKS]
+    return max(e.mixed_floor[tokens], ticks)
+
+
+def count_mixed(e, s, tokens, rows, read, ticks):
+    """Note a step with prefill."""
+    e.mixed_steps[tokens] += 1
+    e.mixed_rows[rows] += 1
+    s[MIXED_TICKS] += ticks
+    s[TOKENS] = tokens
+    s[ROWS] = rows
+    s[READ] = read
 
 
 def prefill_step(e, s):
     """SEPARATE: a step of prompts alone, if one can be made; returns its tokens."""
     tokens = schedule_prefill(e, s, s[BUDGET], s[FREE])
     if tokens > 0:
-        s[NOW] += e.mixed[tokens]
-        s[MIXED_TICKS] += e.mixed[tokens]
-        s[ROW_TICKS] += e.mixed[tokens] * s[DECODING]
-        e.mixed_steps[tokens] += 1
-        e.mixed_rows[0] += 1
+        ticks = mixed_ticks(e, s, tokens, 0)
+        count_mixed(e, s, tokens, 0, 0, ticks)
+        s[NOW] += ticks
+        s[ROW_TICKS] += ticks * s[DECODING]
         s[PEAK] = max(s[PEAK], s[BLOCKS] - s[FREE])
         end_prefills(e, s)
     return tokens
+
+
+def decode_run(e, s, emit, need):
+    """Decode until something changes."""
+    steps = run_length(e, s)
+    ticks = run_ticks(e, s, steps)
+    e.decode_steps[s[DECODING]] += steps
+    s[DECODE_TICKS] += ticks
+    s[TOKENS] = 0
+    s[ROWS] = s[DECODING]
+    s[READ] = s[CONTEXT]
+    s[FREE] -= blocks_for_run(e, s, steps) if s[DRAFTS] == 0 else need
+    add_first_gaps(e, s, step_ticks(e, s, 0))
+    add_later_gaps(e, s, steps)
+    move_decoders(e, s, steps, emit, ticks)
 
 
 def decode_or_mixed_step(e, s):
@@ -70,22 +110,14 @@ def decode_or_mixed_step(e, s):
         tokens = schedule_prefill(e, s, s[BUDGET] - rows * (1 + s[DRAFTS]), s[FREE] - need)
     if tokens > 0:
         tokens += rows * (1 + s[DRAFTS])
-        ticks = e.mixed[tokens] + s[CONTEXT_TICKS] * s[CONTEXT]
-        e.mixed_steps[tokens] += 1
-        e.mixed_rows[rows] += 1
-        s[MIXED_TICKS] += ticks
+        ticks = mixed_ticks(e, s, tokens, s[CONTEXT])
+        count_mixed(e, s, tokens, rows, s[CONTEXT], ticks)
         s[FREE] -= need
-        add_decode_gaps(e, s, ticks, 0, 1)
+        add_first_gaps(e, s, ticks)
         move_decoders(e, s, 1, emit, ticks)
         end_prefills(e, s)
     elif rows > 0:
-        steps = run_length(e, s)
-        ticks = run_ticks(e, s, steps)
-        e.decode_steps[rows] += steps
-        s[DECODE_TICKS] += ticks
-        s[FREE] -= blocks_for_run(e, s, steps) if s[DRAFTS] == 0 else need
-        add_decode_gaps(e, s, run_ticks(e, s, 1), s[CONTEXT_TICKS] * rows, steps)
-        move_decoders(e, s, steps, emit, ticks)
+        decode_run(e, s, emit, need)
     elif s[PREEMPTED] == 0:
         s[STUCK] = 1
 

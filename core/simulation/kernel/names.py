@@ -14,6 +14,10 @@
     EMIT_NUMERATOR,  # tokens a decode step emits, as a fraction
     EMIT_DENOMINATOR,
     CONTEXT_TICKS,  # a decode step's time for each token of context
+    MIXED_CONTEXT_TICKS,  # the same of a step with prefill
+    PAIR_TICKS,  # for each token that a prompt token attends to
+    PROMPT_TICKS,  # for each prompt in a step
+    SINGLE,  # whether runs of steps are not merged
     COUNT,  # requests in all
     CLOSED,  # requests kept in flight; 0: arrivals are given
     RELEASED,  # closed loop: requests that have arrived
@@ -22,6 +26,11 @@
     DONE,
     STACKED,  # preempted requests that wait
     ENDING,  # prefills that end in this step
+    CHUNKS,  # prompts in the last step
+    PAIRS,  # tokens their tokens attend to, all told
+    ROWS,  # requests that decoded in the last step
+    READ,  # context they read [tokens]
+    TOKENS,  # tokens of the last step if it held prefill, else 0
     DECODING,  # requests that decode
     CONTEXT,  # sum of what their next step reads [tokens]
     EMITTED,  # counter that moves them all
@@ -47,7 +56,7 @@
     NEXT_SAMPLE,
     STUCK,
     NUM_SCALARS,
-) = range(46)
+) = range(55)
 
 SAMPLES = 1024
 """Points kept of the time series; when they are full every second one goes."""

@@ -3,6 +3,7 @@
 from core.simulation.kernel.gaps import add_gap
 from core.simulation.kernel.names import (
     CACHED,
+    CHUNKS,
     COHORTS,
     COUNT,
     DECODING,
@@ -12,6 +13,7 @@ from core.simulation.kernel.names import (
     MAX_SEQS,
     NEXT,
     NOW,
+    PAIRS,
     PARTIAL,
     PARTIAL_BLOCKS,
     PARTIAL_DONE,
@@ -21,6 +23,12 @@ from core.simulation.kernel.names import (
     WHOLE_PROMPT,
 )
 from core.simulation.kernel.requests import blocks_of, complete, join, preempt_last
+
+
+def count_chunk(s, done, chunk):
+    """Note a prompt in this step: each of its tokens attends to those before it and itself."""
+    s[CHUNKS] += 1
+    s[PAIRS] += chunk * done + chunk * (chunk + 1) // 2
 
 
 def continue_partial(e, s, left, room):
@@ -35,6 +43,7 @@ def continue_partial(e, s, left, room):
         if s[SEPARATE] == 0:
             preempt_last(e, s)
         return 0
+    count_chunk(s, s[PARTIAL_DONE], chunk)
     s[FREE] -= more
     s[PARTIAL_BLOCKS] += more
     s[PARTIAL_DONE] = held
@@ -71,6 +80,7 @@ def admit(e, s, left, room):
         room -= blocks
         tokens += chunk
         s[CACHED] += e.hit[q]
+        count_chunk(s, e.hit[q], chunk)
         if ends:
             e.batch[s[ENDING]] = q
             s[ENDING] += 1
@@ -85,6 +95,8 @@ def admit(e, s, left, room):
 def schedule_prefill(e, s, left, room):
     """Chunks of this step, in tokens; the prompts that end in it are in e.batch."""
     s[ENDING] = 0
+    s[CHUNKS] = 0
+    s[PAIRS] = 0
     tokens = 0
     if s[PARTIAL] >= 0:
         free = s[FREE]
