@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from core.errors import ProjectError
-from core.records import DeviceInfo, MeasureRow, MeasureSpec, PoolPolicy
-from gpu_worker import correctness, device, targets, timing
+from core.errors import ProjectError, SettingError
+from core.records import CaptureMode, DeviceInfo, MeasureRow, MeasureSpec, PoolPolicy
+from gpu_worker import correctness, device, preflight, targets, timing
 from gpu_worker.buffers import StaticInputs
-from gpu_worker.graphs import Captured, GraphRunner, first_cause
+from gpu_worker.graphs import Capture, Captured, CaptureError, GraphRunner, first_cause
+from gpu_worker.recording import FullCapture, PiecewiseCapture
 
 CHECK_ROUNDS = 2
 """Rounds of other inputs in which replay is compared with eager."""
@@ -31,8 +32,10 @@ class Bench:
             )
         self._runner: GraphRunner | None = None
         if self.device.type == "cuda":
-            self._runner = GraphRunner(self._target.step, self._inputs, spec.pool_policy)
+            how = capture_of(spec, self._target)
+            self._runner = GraphRunner(how, self._inputs, spec.pool_policy)
         self.poisoned = False
+        self._inspected = False
 
     @torch.inference_mode()
     def restore(self, sizes: Sequence[int]) -> None:
@@ -49,8 +52,8 @@ class Bench:
         if size > self._target.capacity():
             return MeasureRow(
                 size,
-                error=f"KV cache: {size} requests of {self.spec.context_tokens} tokens do not fit; "
-                f"the device's free memory holds {self._target.capacity()}",
+                error=f"{size} {self.spec.unit} with {self.spec.context_tokens} tokens of context "
+                f"do not fit; the device's free memory holds {self._target.capacity()}",
             )
         try:
             return self._card_row(size) if self._runner is not None else self._cpu_row(size)
@@ -77,6 +80,7 @@ class Bench:
         self._inputs.copy_in(batch)
         views = self._inputs.views(size)
         runner.warm_up(size, self.spec.warmup)
+        self._preflight(size)
         private = runner.private_pool_bytes(size)
         captured = runner.capture(size)
         verdict = self._check(size)
@@ -85,6 +89,15 @@ class Bench:
         replay = self._sample(lambda: runner.replay(size))
         copy = self._sample(lambda: (runner.bucket_of(size), self._inputs.copy_in(batch)))
         return self._as_row(size, captured, private, verdict, eager, replay, copy)
+
+    def _preflight(self, size: int) -> None:
+        """Once a process, before the first capture. Raises CaptureError with what was found: a
+        capture that breaks half-way would tell less and cost the process."""
+        if not self._inspected:
+            self._inspected = True
+            findings = preflight.inspect(lambda: self._target.step(self._inputs.views(size)))
+            if findings:
+                raise CaptureError("The step cannot be captured: " + "; ".join(map(str, findings)))
 
     def _as_row(
         self,
@@ -98,6 +111,7 @@ class Bench:
     ) -> MeasureRow:
         eager_q1, eager_median, eager_q3 = eager.quartiles()
         replay_q1, replay_median, replay_q3 = replay.quartiles()
+        moved = self._target.bytes_moved(size)
         own_pool = self.spec.pool_policy is PoolPolicy.PRIVATE
         return MeasureRow(
             size,
@@ -119,7 +133,8 @@ class Bench:
             samples=len(replay.span_us),
             equal=verdict.equal,
             max_abs_error=verdict.max_abs_error,
-            achieved_gbps=self._target.bytes_moved(size) / (replay_median * 1e-6) / 1e9,
+            achieved_gbps=moved / replay_median * 1e-3 if moved is not None else None,
+            pieces=len(captured.recording.graphs),
         )
 
     def _sample(self, action: Callable[[], object]) -> timing.Timing:
@@ -137,3 +152,13 @@ class Bench:
             eager = self._target.step(self._inputs.views(size))[:live].clone()
             verdicts.append(correctness.compare(runner.replay(size)[:live], eager))
         return max(verdicts, key=lambda v: (not v.equal, v.max_abs_error))
+
+
+def capture_of(spec: MeasureSpec, target: targets.Target) -> Capture:
+    """How the spec wants the target captured. Raises SettingError if the target has no pieces."""
+    if spec.capture is CaptureMode.FULL:
+        return FullCapture(target.step)
+    pieces = getattr(target, "pieces", None)
+    if pieces is None:
+        raise SettingError(f"Target {spec.target!r} has no pieces; capture it in full.")
+    return PiecewiseCapture(pieces(), max(spec.sizes))

@@ -4,37 +4,44 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Protocol
 
 import torch
 
 from core.errors import CaptureSizesError, JobError
 from core.records import PoolPolicy
-from gpu_worker import graph_nodes, pool_memory
+from gpu_worker import pool_memory
 from gpu_worker.buffers import StaticInputs
-
-Pool = Any  # torch's pool handle, a pair of numbers that it keeps private
-Step = Callable[[Mapping[str, torch.Tensor]], torch.Tensor]
+from gpu_worker.recording import Pool, Recording, Views
 
 
 class CaptureError(JobError):
     """A graph could not be captured; holds the first error, not the ones that follow it."""
 
 
+class Capture(Protocol):
+    """How a step becomes a recording: FullCapture or PiecewiseCapture."""
+
+    def step(self, views: Views) -> torch.Tensor:
+        """The step, eagerly."""
+        ...
+
+    def record(self, views: Views, pool: Pool, stream: torch.cuda.Stream) -> Recording:
+        """The step, recorded on these inputs."""
+        ...
+
+
 @dataclass(frozen=True)
 class Captured:
-    """One graph and what it took.
+    """One size and what it took.
 
-    output : where every replay leaves its result; the next replay of the pool may overwrite it
     capture_ms : recording and instantiating [ms]; instantiate_ms is the second part of it
     pool_growth_bytes : what the pool grew by; graph_bytes : what the driver took outside [bytes]
     """
 
-    graph: torch.cuda.CUDAGraph
-    output: torch.Tensor
+    recording: Recording
     capture_ms: float
     instantiate_ms: float
     pool_growth_bytes: int
@@ -52,14 +59,14 @@ def capture_stream(device: torch.device) -> torch.cuda.Stream:
 class GraphRunner:
     """Graphs of one step by size."""
 
-    def __init__(self, step: Step, inputs: StaticInputs, policy: PoolPolicy) -> None:
-        self._step = step
+    def __init__(self, capture: Capture, inputs: StaticInputs, policy: PoolPolicy) -> None:
+        self._how = capture
         self._inputs = inputs
         self._policy = policy
-        self._device = next(iter(inputs.tensors.values())).device
+        self._device = inputs.device
         self._side = capture_stream(self._device)
         self._shared: Pool | None = None
-        self.graphs: dict[int, Captured] = {}
+        self.captured: dict[int, Captured] = {}
 
     def warm_up(self, size: int, rounds: int) -> None:
         """Run eagerly on the stream that captures: handles, workspaces and kernels get ready."""
@@ -67,7 +74,7 @@ class GraphRunner:
         self._side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._side):
             for _ in range(max(1, rounds)):
-                self._step(views)
+                self._how.step(views)
         torch.cuda.current_stream().wait_stream(self._side)
         torch.cuda.synchronize()
 
@@ -77,22 +84,21 @@ class GraphRunner:
         held = pool_memory.pool_bytes(pool, self._device)
         before = pool_memory.level(self._device)
         begin = time.perf_counter()
-        graph, output = self._record(size, pool)
+        recording = self._record(size, pool)
         recorded = time.perf_counter()
-        graph.instantiate()
+        recording.instantiate()
         end = time.perf_counter()
-        graph.replay()  # the first launch uploads the graph, which takes driver memory too
+        recording.replay()  # the first launch uploads the graph, which takes driver memory too
         after = pool_memory.level(self._device)
-        self.graphs[size] = Captured(
-            graph=graph,
-            output=output,
+        self.captured[size] = Captured(
+            recording=recording,
             capture_ms=(end - begin) * 1e3,
             instantiate_ms=(end - recorded) * 1e3,
             pool_growth_bytes=pool_memory.pool_bytes(pool, self._device) - held,
             graph_bytes=pool_memory.driver_bytes(before, after),
-            nodes=graph_nodes.count(graph),
+            nodes=recording.nodes(),
         )
-        return self.graphs[size]
+        return self.captured[size]
 
     def private_pool_bytes(self, size: int) -> int:
         """What a graph of this size holds in a pool of its own: recorded, counted, dropped.
@@ -100,16 +106,15 @@ class GraphRunner:
         Not instantiated: the driver would keep that memory, and the next graph seem to need none.
         """
         pool = torch.cuda.graph_pool_handle()
-        graph, output = self._record(size, pool)
+        recording = self._record(size, pool)
         held = pool_memory.pool_bytes(pool, self._device)
-        del output
-        graph.reset()
+        recording.reset()
         torch.cuda.empty_cache()
         return held
 
     def bucket_of(self, size: int) -> int:
         """Smallest captured size that holds `size`. Raises CaptureSizesError above the top."""
-        sizes = sorted(self.graphs)
+        sizes = sorted(self.captured)
         at = bisect_left(sizes, size)
         if at == len(sizes):
             top = sizes[-1] if sizes else None
@@ -120,17 +125,15 @@ class GraphRunner:
         return sizes[at]
 
     def replay(self, size: int) -> torch.Tensor:
-        """Replay the graph of exactly this capture size; its output, to be cloned to be kept."""
-        captured = self.graphs[size]
-        captured.graph.replay()
-        return captured.output
+        """Replay exactly this capture size; the result must be cloned to outlive the next one."""
+        return self.captured[size].recording.replay()
 
     def release(self) -> None:
         """Drop all graphs and their pools."""
         torch.cuda.synchronize(self._device)
-        for captured in self.graphs.values():
-            captured.graph.reset()
-        self.graphs.clear()
+        for captured in self.captured.values():
+            captured.recording.reset()
+        self.captured.clear()
         self._shared = None
         torch.cuda.empty_cache()
 
@@ -141,15 +144,11 @@ class GraphRunner:
             self._shared = torch.cuda.graph_pool_handle()
         return self._shared
 
-    def _record(self, size: int, pool: Pool) -> tuple[torch.cuda.CUDAGraph, torch.Tensor]:
-        views = self._inputs.views(size)
-        graph = torch.cuda.CUDAGraph(keep_graph=True)
+    def _record(self, size: int, pool: Pool) -> Recording:
         try:
-            with torch.cuda.graph(graph, pool=pool, stream=self._side):
-                output = self._step(views)
+            return self._how.record(self._inputs.views(size), pool, self._side)
         except Exception as error:
             raise CaptureError(first_cause(error)) from error
-        return graph, output
 
 
 def first_cause(error: BaseException) -> str:

@@ -49,7 +49,8 @@ class MeasuringProcess:
         self._answers: queue.Queue[str | None] = queue.Queue()
         self._last_words: list[str] = []
         threading.Thread(target=self._read_answers, daemon=True).start()
-        threading.Thread(target=self._read_errors, daemon=True).start()
+        self._error_reader = threading.Thread(target=self._read_errors, daemon=True)
+        self._error_reader.start()
         self.captured: list[int] = []
 
     @property
@@ -132,6 +133,7 @@ class MeasuringProcess:
 
     def _how_it_ended(self) -> str:
         code = self._process.wait()
+        self._error_reader.join(1.0)  # its last words may still be in the pipe
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         words = f": {self._last_words[-1]}" if self._last_words else ""
         return f"The measuring process ended with {how}{words}"

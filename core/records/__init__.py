@@ -17,6 +17,7 @@ from core.records.json import (
 )
 from core.records.measuring import (
     PROFILE_FORMAT,
+    CaptureMode,
     DeviceInfo,
     MeasureRow,
     MeasureSpec,
@@ -40,6 +41,7 @@ from core.records.traffic import (
 
 __all__ = [
     "BucketSet",
+    "CaptureMode",
     "DeviceInfo",
     "FloatArray",
     "Grade",

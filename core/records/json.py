@@ -6,12 +6,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
+from enum import StrEnum
 from typing import Any
 
 from core.errors import RecordError
 from core.records.cost import PoolPolicy
 from core.records.measuring import (
     PROFILE_FORMAT,
+    CaptureMode,
     DeviceInfo,
     MeasureRow,
     MeasureSpec,
@@ -62,6 +64,14 @@ def _build(cls: type, data: dict[str, Any], where: str) -> Any:
         raise RecordError(f"{where}: {error}.") from error
 
 
+def _chosen(choices: type[StrEnum], value: Any, where: str) -> Any:
+    try:
+        return choices(value)
+    except ValueError as error:
+        known = [choice.value for choice in choices]
+        raise RecordError(f"{where} is {value!r}; use one of {known}.") from error
+
+
 def spec_from_json(data: Any, where: str = "spec") -> MeasureSpec:
     """Raises RecordError (shape of the record) or InputError (a value out of range)."""
     values = _checked(MeasureSpec, data, where)
@@ -82,13 +92,9 @@ def spec_from_json(data: Any, where: str = "spec") -> MeasureSpec:
                 if value is None or value < 1:
                     raise RecordError(f"{where}.model: {key} is {value!r}; 1 or more is expected.")
         values["model"] = _build(ModelShape, model, f"{where}.model")
-    if "pool_policy" in values:
-        try:
-            values["pool_policy"] = PoolPolicy(values["pool_policy"])
-        except ValueError as error:
-            raise RecordError(
-                f"{where}: {error}; use one of {[p.value for p in PoolPolicy]}."
-            ) from error
+    for key, choices in (("pool_policy", PoolPolicy), ("capture", CaptureMode)):
+        if key in values:
+            values[key] = _chosen(choices, values[key], f"{where}: {key}")
     values["sizes"] = tuple(values["sizes"])
     return _build(MeasureSpec, values, where)
 
@@ -98,7 +104,7 @@ def row_from_json(data: Any, where: str = "row") -> MeasureRow:
     values = _checked(MeasureRow, data, where)
     for key in values:
         if key not in ("nodes", "equal", "error"):
-            _number(values, key, where, whole=key in ("size", "samples"))
+            _number(values, key, where, whole=key in ("size", "samples", "pieces"))
     if not isinstance(values.get("size"), int) or values["size"] < 1:
         raise RecordError(f"{where}: size is {values.get('size')!r}; 1 or more is expected.")
     return _build(MeasureRow, values, where)

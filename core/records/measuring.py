@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from core.errors import SettingError
 from core.records.cost import PoolPolicy
+from core.records.origin import SizeUnit
 from core.records.traffic import normalised_sizes
 
 PROFILE_FORMAT = 1
@@ -16,7 +18,9 @@ PROFILE_FORMAT = 1
 class ModelShape:
     """A decoder's shape as far as a captured step and its memory need it.
 
-    Lengths in elements; dtype is torch's name without the prefix ("bfloat16").
+    Lengths in elements; dtype is torch's name without the prefix ("bfloat16"). ffn_size is that of
+    one expert. num_experts 1 is a dense model. tensor_parallel: the step is one of so many shards,
+    each with its share of heads, FFN columns (or experts' columns) and vocabulary.
     """
 
     name: str = "small-llama"
@@ -28,14 +32,26 @@ class ModelShape:
     ffn_size: int = 2816
     vocab_size: int = 32000
     dtype: str = "bfloat16"
+    num_experts: int = 1
+    experts_per_token: int = 1
+    tensor_parallel: int = 1
+
+
+class CaptureMode(StrEnum):
+    """One graph a step, or graphs around each attention, which then runs eagerly."""
+
+    FULL = "full"
+    PIECEWISE = "piecewise"
 
 
 @dataclass(frozen=True)
 class MeasureSpec:
     """What a worker shall measure: one row a bucket.
 
-    sizes : capture sizes [requests]
-    context_tokens : KV length of every live request [tokens]
+    sizes : capture sizes [unit]
+    target : "llama" (a decode step), "llama-prefill" (a chunk of one prompt; sizes in tokens) or
+        "callable:module:factory" (the user's own)
+    context_tokens : KV length of every live request; for a prefill chunk, the tokens before it
     samples : timed replays a row
     """
 
@@ -48,12 +64,18 @@ class MeasureSpec:
     warmup: int = 3
     pool_policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST
     seed: int = 0
+    capture: CaptureMode = CaptureMode.FULL
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", normalised_sizes(self.sizes))
         for label in ("context_tokens", "block_size_tokens", "samples"):
             if getattr(self, label) < 1:
                 raise SettingError(f"{label} is {getattr(self, label)}; it must be 1 or more.")
+
+    @property
+    def unit(self) -> SizeUnit:
+        """What a size counts."""
+        return SizeUnit.TOKENS if self.target == "llama-prefill" else SizeUnit.REQUESTS
 
     @property
     def measuring_order(self) -> tuple[int, ...]:
@@ -70,7 +92,8 @@ class MeasureRow:
     gave what the eager step gave; `max_abs_error` how far apart. `error` holds class and first line
     of what went wrong; then the figures are None.
     capture_ms includes instantiate_ms. pool_bytes is what the graph holds in a pool of its own;
-    pool_growth_bytes what the spec's pool grew by when it was added, in the spec's order.
+    pool_growth_bytes what the spec's pool grew by when it was added, in the spec's order. pieces:
+    graphs that one step replays; 1 unless captured piecewise.
     """
 
     size: int
@@ -93,6 +116,7 @@ class MeasureRow:
     equal: bool | None = None
     max_abs_error: float | None = None
     achieved_gbps: float | None = None
+    pieces: int | None = None
     error: str | None = None
 
 
@@ -132,8 +156,9 @@ class Profile:
     def source(self) -> str:
         """One line for captions: card, model, context, samples, date."""
         samples = max((row.samples for row in self.rows), default=0)
+        piecewise = ", piecewise" if self.spec.capture is CaptureMode.PIECEWISE else ""
         return (
             f"{self.device.name}, {self.spec.model.name}, "
-            f"context {self.spec.context_tokens} tokens, "
+            f"context {self.spec.context_tokens} tokens{piecewise}, "
             f"{samples} samples a row, {self.measured_at[:10]}"
         )

@@ -12,14 +12,16 @@ from core.records import MeasureSpec
 if TYPE_CHECKING:
     import torch
 
-KNOWN = ("llama",)
+MODULES = {"llama": "llama", "llama-prefill": "llama_prefill", "callable": "callable"}
+"""Target by its name up to the first colon -> module of this package."""
 
 
 class Target(Protocol):
     """One step of a model, as a function of named static inputs.
 
     `step` must be capturable: no host synchronisation, no shape that depends on data, all
-    inputs read from the tensors it is given.
+    inputs read from the tensors it is given. A target that can be captured piecewise also has
+    `pieces()`, a list of gpu_worker.recording.Piece.
     """
 
     def fields(self) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
@@ -42,17 +44,19 @@ class Target(Protocol):
         """What a step writes besides its result, (blocks, slots, ...); block 0 is padding."""
         ...
 
-    def bytes_moved(self, size: int) -> int:
-        """Fewest bytes the step reads from device memory at this size [bytes]."""
+    def bytes_moved(self, size: int) -> int | None:
+        """Fewest bytes the step reads from device memory at this size [bytes]; None: unknown."""
         ...
 
     def capacity(self) -> int:
-        """Most requests of the spec's context that the KV cache holds."""
+        """Largest size whose state fits the device."""
         ...
 
 
 def build(spec: MeasureSpec, device: torch.device) -> Target:
     """The target that the spec names. Raises SettingError if there is none of that name."""
-    if spec.target not in KNOWN:
-        raise SettingError(f"Target {spec.target!r} is unknown; use one of {', '.join(KNOWN)}.")
-    return importlib.import_module(f"gpu_worker.targets.{spec.target}").build(spec, device)
+    kind = spec.target.partition(":")[0]
+    if kind not in MODULES:
+        known = ", ".join(MODULES)
+        raise SettingError(f"Target {spec.target!r} is unknown; use one of {known}.")
+    return importlib.import_module(f"gpu_worker.targets.{MODULES[kind]}").build(spec, device)

@@ -23,6 +23,7 @@ class Ops:
     attend: Callable[..., torch.Tensor]
     gated_activation: Callable[[torch.Tensor], torch.Tensor]
     linear: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    experts: Callable[..., torch.Tensor]
 
 
 PLAIN = Ops(
@@ -32,6 +33,7 @@ PLAIN = Ops(
     plain_ops.attend,
     plain_ops.gated_activation,
     functional.linear,
+    plain_ops.experts,
 )
 
 
@@ -42,7 +44,7 @@ def choose(device: torch.device, shape: ModelShape) -> Ops:
     if shape.head_dim < 16 or shape.head_dim & (shape.head_dim - 1):
         return PLAIN
     try:
-        from gpu_worker.targets.kernels import attention, fused, linear
+        from gpu_worker.targets.kernels import attention, experts, fused, linear
     except ImportError:
         return PLAIN
     processors = torch.cuda.get_device_properties(device).multi_processor_count
@@ -53,4 +55,5 @@ def choose(device: torch.device, shape: ModelShape) -> Ops:
         partial(attention.attend, processors=processors),
         fused.gated_activation,
         linear.linear,
+        experts.experts,
     )

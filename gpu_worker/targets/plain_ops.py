@@ -85,3 +85,31 @@ def gated_activation(gate_up: torch.Tensor) -> torch.Tensor:
     """SiLU(gate) * up. gate_up: (n, 2f) -> (n, f)."""
     gate, up = gate_up.chunk(2, dim=-1)
     return functional.silu(gate) * up
+
+
+def route(x: torch.Tensor, router: torch.Tensor, chosen: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The experts of each row and their shares, which sum to 1. Both (n, chosen)."""
+    odds = functional.linear(x, router).float().softmax(-1)
+    shares, experts = odds.topk(chosen, dim=-1)
+    return experts, shares / shares.sum(-1, keepdim=True)
+
+
+def experts(
+    x: torch.Tensor,
+    router: torch.Tensor,
+    gate_up: torch.Tensor,
+    down: torch.Tensor,
+    chosen: int,
+) -> torch.Tensor:
+    """The rows' experts' FFNs, summed by their shares. x: (n, h) -> (n, h).
+
+    Every expert runs on every row and most of it is weighted by 0: plain, of fixed shape, slow.
+    gate_up : (experts, 2f, h); down : (experts, h, f)
+    """
+    who, shares = route(x, router, chosen)
+    total = torch.zeros_like(x, dtype=torch.float32)
+    for number in range(len(gate_up)):
+        share = torch.where(who == number, shares, 0.0).sum(-1, keepdim=True)
+        inner = gated_activation(functional.linear(x, gate_up[number]))
+        total += share * functional.linear(inner, down[number]).float()
+    return total.to(x.dtype)

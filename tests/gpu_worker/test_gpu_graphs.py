@@ -16,6 +16,7 @@ from gpu_worker.bench import Bench
 from gpu_worker.buffers import StaticInputs
 from gpu_worker.correctness import compare
 from gpu_worker.graphs import GraphRunner
+from gpu_worker.recording import FullCapture
 from gpu_worker.session import Session
 from tests.conftest import ROOT
 
@@ -40,7 +41,7 @@ def make(spec: MeasureSpec, card: torch.device):
     """Target, inputs and runner."""
     target = targets.build(spec, card)
     inputs = StaticInputs(target.fields(), target.padding(), max(spec.sizes), card)
-    return target, inputs, GraphRunner(target.step, inputs, spec.pool_policy)
+    return target, inputs, GraphRunner(FullCapture(target.step), inputs, spec.pool_policy)
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +99,7 @@ def test_pools_by_policy(card: torch.device) -> None:
         for size in spec.measuring_order:
             runner.warm_up(size, 1)
             runner.capture(size)
-        totals[policy] = sum(c.pool_growth_bytes for c in runner.graphs.values())
+        totals[policy] = sum(c.pool_growth_bytes for c in runner.captured.values())
         runner.release()
     largest, smallest, private = (
         totals[PoolPolicy.SHARED_LARGEST_FIRST],
@@ -114,7 +115,7 @@ def test_release_gives_all_memory_back(card: torch.device) -> None:
     target, inputs, _ = make(small_spec(1, 8, 32), card)
     used = []
     for _ in range(3):
-        runner = GraphRunner(target.step, inputs, PoolPolicy.SHARED_LARGEST_FIRST)
+        runner = GraphRunner(FullCapture(target.step), inputs, PoolPolicy.SHARED_LARGEST_FIRST)
         for size in (32, 8, 1):
             runner.warm_up(size, 1)
             runner.capture(size)
@@ -135,7 +136,7 @@ def waits(inputs):
     out = step(inputs)
     out[0, 0].item()
     return out
-bench._runner._step = waits
+bench._runner._how._step = waits
 print(json.dumps([to_json_dict(bench.row(2)), bench.poisoned]))
 """
 

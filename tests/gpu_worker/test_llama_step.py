@@ -25,7 +25,7 @@ def make(spec: MeasureSpec) -> tuple[llama.LlamaStep, StaticInputs]:
 
 def cache_of(target: llama.LlamaStep) -> torch.Tensor:
     """(layers, 2, blocks, block, heads, dim), a copy."""
-    return torch.stack([torch.stack(pair) for pair in target._cache])
+    return torch.stack([torch.stack(pair) for pair in target.cache])
 
 
 def test_padded_rows_change_nothing_for_live_ones() -> None:
@@ -104,7 +104,10 @@ def test_sizes_that_do_not_fit_the_cache_are_rows_with_an_error(
     bench = Bench(spec)
     rows = {size: bench.row(size) for size in spec.measuring_order}
     assert rows[4].error is not None
-    assert "4 requests of 24 tokens do not fit" in rows[4].error and "holds 2" in rows[4].error
+    assert (
+        "4 requests with 24 tokens of context do not fit" in rows[4].error
+        and "holds 2" in rows[4].error
+    )
     assert rows[2].error is None and rows[1].error is None
 
 
@@ -131,7 +134,7 @@ def test_shapes_that_cannot_be_built(change: dict, text: str) -> None:
 
 def test_unknown_target() -> None:
     """The known ones are listed."""
-    with pytest.raises(SettingError, match="use one of llama"):
+    with pytest.raises(SettingError, match="use one of llama, llama-prefill, callable"):
         build(tiny_spec(1, target="mamba"), CPU)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_worker.targets import plain_ops
-from gpu_worker.targets.llama import ROPE_BASE, rotary_table
+from gpu_worker.targets.llama_weights import ROPE_BASE, rotary_table
 
 
 def naive_attention(
