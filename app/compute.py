@@ -54,6 +54,7 @@ from core.step_cost import (
     memory_from_profile,
 )
 from core.trace_changes import scaled_arrivals
+from core.trade_off import TradeOff, trade_off
 
 MAX_GRAPHS = 64
 
@@ -178,6 +179,26 @@ def best_frontier(
         multiple_of=choice.multiple_of,
         include=choice.include,
         allow_eager=choice.allow_eager,
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Weighing the sets …", hash_funcs=_HASH)
+def weighed(
+    histogram: StepHistogram,
+    sets: Sequence[BucketSet],
+    choice: BestChoice,
+    cost: StepCost,
+    memory: GraphMemory,
+) -> TradeOff:
+    """Step time, memory and start-up of the sets beside the best possible. Raises ProjectError."""
+    return trade_off(
+        histogram,
+        cost,
+        memory,
+        choice.policy,
+        sets=sets,
+        max_graphs=MAX_GRAPHS,
+        limits=choice.limits,
     )
 
 

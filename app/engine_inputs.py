@@ -70,16 +70,20 @@ def show_effect(report: CheckReport) -> None:
 
 
 def show_finding(finding: Finding) -> None:
-    """Severity, what happens, at which load, how often, and the exact fix."""
+    """Severity, what happens, when, how often, and the exact fix."""
     colour = BADGES[finding.severity]
     text = f":{colour}-badge[{finding.severity.value}] {_escaped(finding.text)}"
     if finding.load:
-        text += f" *At {_escaped(finding.load)}.*"
-    if finding.share is not None:
+        text += f" *({_escaped(finding.load)})*"
+    if finding.share is not None and (finding.share > 0 or finding.severity is not Severity.INFO):
         text += f" Concerns **{theme.share_text(finding.share)}** of your steps."
     st.markdown(text)
-    if finding.fix:
+    if not finding.fix:
+        return
+    if any(sign in finding.fix for sign in ("--", "{", "=", ": [")):
         st.code(finding.fix, language="sh", wrap_lines=True)
+    else:
+        st.caption(f"What to do: {_escaped(finding.fix)}")
 
 
 def _escaped(text: str) -> str:

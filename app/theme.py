@@ -36,7 +36,16 @@ CHART_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "la
 def styled(figure: go.Figure, *, title: str, height: int = 380) -> go.Figure:
     """The shared layout: title at the left, legend below it, quiet grid, room for labels."""
     figure.update_layout(
-        title={"text": title, "x": 0, "xanchor": "left", "font": {"size": FONT_SIZE + 2}},
+        title={
+            "text": title,
+            "x": 0,
+            "xanchor": "left",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 8},
+            "font": {"size": FONT_SIZE + 2},
+        },
         height=height,
         font={"size": FONT_SIZE},
         margin={"l": 8, "r": 8, "t": 64, "b": 8},

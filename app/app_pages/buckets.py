@@ -5,11 +5,14 @@ import streamlit as st
 from app import compute, inputs, state, traffic
 from app.best_choice import best_choice
 from app.charts.padding import SetView, frontier_figure, hits_figure, padding_figure
+from app.charts.trade_off import trade_off_figure
 from app.export_view import export_view
 from app.tables import comparison_rows
 from app.views import chart, table, traffic_caption
+from core.advice import advice
 from core.errors import ProjectError
 
+SLOTS, TIME = "Padded slots", "Step time"
 PADDING, HITS = "Padding by step size", "Steps a bucket serves"
 
 st.title("Buckets", anchor=False)
@@ -58,11 +61,23 @@ if chosen == PADDING:
     chart(padding_figure(views, found.histogram), "padding")
 else:
     chart(hits_figure(views, found.histogram.unit.value), "hits")
+st.subheader("Are more graphs worth it?", anchor=False)
+key = state.remember("frontier_view", SLOTS)
+st.segmented_control("Judge by", [SLOTS, TIME], key=key, required=True)
+judged_by = state.keep("frontier_view")
 try:
-    frontier = compute.best_frontier(found.histogram, best_choice(), view.cost)
+    best = best_choice()
+    trade = compute.weighed(found.histogram, sets, best, view.cost, view.memory)
+    if judged_by == SLOTS:
+        frontier = compute.best_frontier(found.histogram, best, view.cost)
+        chart(frontier_figure(frontier, views), "frontier")
+    else:
+        colours = {v.bucket_set.name: v.colour for v in views}
+        chart(trade_off_figure(trade, colours), "frontier")
+    for sentence in advice(trade):
+        st.markdown(f"- {sentence}")
+    st.caption(f"Step times, memory and start-up in this advice are {trade.origin}.")
 except ProjectError as error:
     st.warning(str(error))
-else:
-    chart(frontier_figure(frontier, views), "frontier")
 
 export_view([v.bucket_set for v in views])

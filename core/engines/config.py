@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from core.engines.protocol import Engine
 
 
+_KEY = re.compile(r"[\w.-]+\Z")
+
+
 @dataclass(frozen=True)
 class Config:
     """A configuration, understood.
@@ -93,7 +96,8 @@ def _yaml(text: str) -> dict[str, Any] | None:
             return None
         reason = " ".join(str(error).split())
         raise FileContentError(f"The configuration is neither flags nor YAML: {reason}.") from error
-    if isinstance(data, dict) and all(isinstance(key, str) for key in data):
+    # A key is one word: a command line whose JSON holds ": " would else pass for one long key.
+    if isinstance(data, dict) and all(isinstance(key, str) and _KEY.match(key) for key in data):
         return data
     return None
 

@@ -276,3 +276,14 @@ def test_a_limit_is_the_same_on_every_page_that_shows_it():
     at.number_input(key="kv_tokens").set_value(77_000).run()
     to_page(at, "workload.py")
     assert at.number_input(key="kv_tokens").value == 77_000
+
+
+def test_advice_stands_under_the_trade_off():
+    """Judged by step time, the chart has a floor below every point and advice in words."""
+    at = open_app("buckets.py", example="1")
+    at.segmented_control(key="frontier_view").set_value("Step time").run()
+    assert not at.exception
+    spec = figure(at, "Mean step time")
+    floor = spec["layout"]["shapes"][0]["y0"]
+    assert all(y >= floor * (1 - 1e-9) for trace in spec["data"] for y in numbers(trace["y"]))
+    assert "vLLM default" in texts(at)

@@ -275,3 +275,12 @@ def test_values_that_cannot_be_read() -> None:
         check(VLLM, None, None, "--max-num-seqs many")
     with pytest.raises(SettingError, match="cuda-graph-sizes"):
         check(VLLM, "0.10.2", None, "--cuda-graph-sizes a b")
+
+
+def test_a_command_with_json_in_it_is_a_command():
+    """ ": " inside a quoted JSON value does not make the command line a YAML mapping."""
+    text = """vllm serve m --max-num-seqs 16 --speculative-config '{"num_speculative_tokens": 3}'"""
+    report = check(ENGINES["vllm"], "0.33.0", text=text)
+    assert report.source == "command line"
+    assert report.plan is not None
+    assert (report.plan.tokens_per_request, report.plan.full_load) == (4, 64)  # 1 + 3; 16 x 4
