@@ -167,6 +167,7 @@ def _assembled(
         above,
         np.concatenate([zero, price.astype(dtype)]),
         np.concatenate([[False], np.isin(found, np.array(limits.include, np.int64))]),
+        sizes.astype(dtype),
         steps.astype(dtype),
         eager,
         limits.dispatch,

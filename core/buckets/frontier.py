@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -135,17 +137,32 @@ def frontier_point(
     histogram: StepHistogram,
     cost: StepCost | None,
 ) -> FrontierPoint:
-    """A set of candidates as a point, its cost summed afresh from the histogram.
-
-    The recurrence's own sum loses the last digits.
-    """
+    """A set of candidates as a point, summed afresh: the recurrence's sum loses the last digits."""
+    chosen = [0, *indices]
+    top = chosen[-1]
     sizes = problem.sizes_of(indices)
-    value = set_cost(histogram, sizes, cost, problem.dispatch)
-    price = float(sum(problem.price[j] for j in indices))
-    if not sizes:
-        return FrontierPoint(0, (), value, 0.0, 0.0)
-    report = padding_report(histogram, sizes)
-    return FrontierPoint(len(sizes), sizes, value, report.waste, report.coverage, price)
+    hits = np.diff(problem.below[chosen])
+    slots = (problem.candidates[chosen[1:]] * hits).sum()
+    useful = problem.useful[top]
+    if problem.unit == PADDED_SLOTS:
+        value = slots - useful
+    elif problem.pads_up:
+        value = math.fsum([*(problem.replay[chosen[1:]] * hits).tolist(), problem.above[top]])
+    else:
+        value = set_cost(histogram, sizes, cost, problem.dispatch)
+    return FrontierPoint(
+        len(sizes),
+        sizes,
+        _number(value),
+        float((slots - useful) / slots) if slots else 0.0,
+        float(problem.below[top] / problem.total_steps),
+        float(problem.price[chosen[1:]].sum()) if sizes else 0.0,
+    )
+
+
+def _number(value: Any) -> float:
+    """Whole numbers as int, whatever array they came from."""
+    return int(value) if float(value).is_integer() else float(value)
 
 
 def last_forced(problem: Problem) -> int:

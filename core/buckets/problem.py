@@ -46,7 +46,8 @@ class Problem:
     above : (m,) cost of everything larger run eager; inf where it must be covered
     price : (m,) cost of having the bucket at all [same unit]
     forced : (m,) must be captured
-    steps : (n,) steps of each observed size; eager : (n,) cost of one of them run eager, or None
+    sizes, steps : (n,) the observed sizes and how often each occurs
+    eager : (n,) cost of one step of each size run eager, or None
     Costs are float64 while exact, else Python integers (dtype object).
     """
 
@@ -56,6 +57,7 @@ class Problem:
     above: NDArray[Any]
     price: NDArray[Any]
     forced: NDArray[np.bool_]
+    sizes: NDArray[Any]
     steps: NDArray[Any]
     eager: FloatArray | None
     dispatch: Dispatch
@@ -68,6 +70,15 @@ class Problem:
     def below(self) -> NDArray[Any]:
         """W: (m,) steps of that size or smaller."""
         return self.running(self.steps)[self.covered]
+
+    @cached_property
+    def useful(self) -> NDArray[Any]:
+        """(m,) useful slots of all steps of that size or smaller."""
+        return self.running(self.sizes * self.steps)[self.covered]
+
+    @cached_property
+    def total_steps(self) -> Any:
+        return self.steps.sum()
 
     @cached_property
     def rising(self) -> bool:

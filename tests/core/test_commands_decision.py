@@ -107,6 +107,18 @@ def test_kv_of_a_model(ask, histogram_file):
     assert found["requests"] == 16  # 16,384 / 1,000
 
 
+def test_kv_of_a_card(ask, histogram_file):
+    """What a card has left beside weights and reserve is free for graphs and KV cache."""
+    from tests.core.test_memory_model import CONFIGS
+
+    file = histogram_file(CONFIGS["llama-3.1-8b"]["config"], "config.json")
+    found = ask("kv", "--card", "h100 sxm", "--model", file, "--graph-gib", "1")
+    # 81,559 MiB x 0.9 - 16,059,990,016 bytes - 4 GiB
+    assert found["free_gib"] == pytest.approx(81_559 / 1024 * 0.9 - 16_059_990_016 / 2**30 - 4)
+    assert found["weight_gib"] == pytest.approx(14.957, abs=1e-3)
+    assert found["kv_gib"] == found["free_gib"] - 1
+
+
 def test_tune(ask, histogram_file):
     """The best four sizes of the case, the whole frontier, and every engine beside it."""
     given_, expect = case("D-OPT-01")
@@ -156,6 +168,9 @@ def test_tune_with_assumed_times(ask, histogram_file):
         (["tune", "--batches", "1", "--memory-mib", "1"], "No set fits into 1.0 MiB"),
         (["tune", "--batches", "1", "--profile", "nonesuch"], "no known profile"),
         (["kv", "--free-gib", "8"], "--kv-per-request-gib"),
+        (["kv", "--kv-per-request-gib", "1"], "either --free-gib"),
+        (["kv", "--card", "H200"], "only with --model"),
+        (["kv", "--free-gib", "8", "--kv-per-request-gib", "0"], "must be above 0"),
         (["kv", "--free-gib", "-8", "--kv-per-request-gib", "1"], "below 0"),
         (
             ["break-even", "--capture-us", "-1", "--eager-us", "1", "--graph-us", "1"],
