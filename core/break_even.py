@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,18 +12,19 @@ from core.errors import HistogramError, SettingError
 from core.padding import padding_report
 from core.records import FloatArray, IntArray, StepCost, StepHistogram
 from core.step_cost import capture_ms_at, check_units, eager_us_at, graph_step_us_at
+from core.verdicts import UPTIME_S, Horizon, Verdict, verdict_of
 
-UPTIME_S = 24 * 3600.0
-"""How long an engine runs between restarts unless told otherwise: a day, an assumption."""
-
-
-class Verdict(StrEnum):
-    """What to do with a bucket."""
-
-    AT_START = "capture at start"
-    ON_FIRST_USE = "capture on first use"
-    LEAVE_EAGER = "leave eager"
-    DROP = "drop: never used"
+__all__ = [
+    "UPTIME_S",
+    "BreakEven",
+    "BucketBreakEven",
+    "CumulativeCurves",
+    "SetBreakEven",
+    "Verdict",
+    "break_even",
+    "bucket_break_even",
+    "cumulative_curves",
+]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class BucketBreakEven:
         there are none [us]
     graph_us : replay at the padded size, with copying in [us]
     pays_back_s : time this traffic needs for `even_at` steps [s]; None = never, or unknown
+    without_us : what each of its steps would take more if this bucket alone were missing and they
+        ran in the next one, or eager above the largest [us]; None for the set and unused buckets
     """
 
     size: int
@@ -83,6 +85,7 @@ class BucketBreakEven:
     pays_back_s: float | None
     verdict: Verdict
     reason: str
+    without_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,10 +106,12 @@ def bucket_break_even(
     cost: StepCost,
     *,
     uptime_s: float = UPTIME_S,
+    restore_ms: float | None = None,
 ) -> SetBreakEven:
     """When each bucket of a set pays back for this traffic, and the whole set.
 
     uptime_s : how long the engine runs between restarts; what pays back later is left eager [s]
+    restore_ms : of one graph that is restored from disk instead of captured; 0 saves at once [ms]
     Raises CaptureSizesError, HistogramError (no step), SettingError, CostUnitError.
     """
     if histogram.total_steps == 0:
@@ -117,50 +122,61 @@ def bucket_break_even(
     report = padding_report(histogram, capture_sizes)
     ladder = np.array(report.capture_sizes, np.int64)
     graph_us = graph_step_us_at(cost, ladder)
-    capture_us = 1e3 * capture_ms_at(cost, ladder)
-    eager_total = _eager_totals(histogram, report.bucket_by_size, ladder, cost)
-    full = eager_us_at(cost, ladder)
-    horizon = _Horizon(histogram, uptime_s)
+    capture_us = 1e3 * _capture_ms(cost, ladder, restore_ms)
+    eager_us = _eager_means(histogram, report.bucket_by_size, ladder, cost)
+    horizon = Horizon(histogram.duration_s, uptime_s)
     rows = []
     for i, size in enumerate(report.capture_sizes):
         hits = int(report.hits[i])
-        eager = float(eager_total[i]) / hits if hits else float(full[i])
-        rows.append(_weigh(size, hits, eager, float(graph_us[i]), float(capture_us[i]), horizon))
+        row = _weigh(
+            size, hits, float(eager_us[i]), float(graph_us[i]), float(capture_us[i]), horizon
+        )
+        last = i + 1 == len(ladder)
+        instead = row.eager_us if last else float(graph_us[i + 1])
+        rows.append(_beside(row, instead, None if last else int(ladder[i + 1])))
     return SetBreakEven(tuple(rows), _whole(rows, histogram, report.bucket_by_size, cost, horizon))
 
 
-def _eager_totals(
+def _capture_ms(cost: StepCost, ladder: IntArray, restore_ms: float | None) -> FloatArray:
+    if restore_ms is None:
+        return capture_ms_at(cost, ladder)
+    if not math.isfinite(restore_ms) or restore_ms < 0:
+        raise SettingError(f"Restoring a graph takes {restore_ms} ms; give a number of 0 or more.")
+    return np.full(len(ladder), float(restore_ms))
+
+
+def _beside(row: BucketBreakEven, instead_us: float, next_size: int | None) -> BucketBreakEven:
+    """The row with what would happen to its steps if it alone were missing."""
+    if not row.hits:
+        return row
+    without = instead_us - row.graph_us
+    where = "run eager" if next_size is None else f"run in {next_size}"
+    more = f"{without:,.0f} us more" if without > 0 else "no longer, so it can go"
+    reason = f"{row.reason} Without it they would {where} and take {more}."
+    return replace(row, reason=reason, without_us=without)
+
+
+def _eager_means(
     histogram: StepHistogram, bucket: IntArray, ladder: IntArray, cost: StepCost
 ) -> FloatArray:
-    """Time of each bucket's steps if they ran eager at their own sizes: (k,) [us]."""
+    """Mean eager step of each bucket's steps, at a full bucket where there are none: (k,) [us]."""
     times = eager_us_at(cost, histogram.sizes) * histogram.steps
     graph = bucket >= 0
-    totals = np.zeros(len(ladder))
-    np.add.at(totals, np.searchsorted(ladder, bucket[graph]), times[graph])
-    return totals
-
-
-@dataclass(frozen=True)
-class _Horizon:
-    """What is known of time: the traffic's span and how long an engine stays up."""
-
-    histogram: StepHistogram
-    uptime_s: float
-
-    def seconds(self, steps: float | None, hits: int) -> float | None:
-        """Time in which this traffic makes `steps` steps, at `hits` a span; None = unknown."""
-        span = self.histogram.duration_s
-        if steps is None or not span or not hits:
-            return None
-        return steps * span / hits
+    index = np.searchsorted(ladder, bucket[graph])
+    totals, hits = np.zeros(len(ladder)), np.zeros(len(ladder))
+    np.add.at(totals, index, times[graph])
+    np.add.at(hits, index, histogram.steps[graph].astype(float))
+    return np.where(hits > 0, totals / np.maximum(hits, 1.0), eager_us_at(cost, ladder))
 
 
 def _weigh(
-    size: int, hits: int, eager: float, graph: float, capture: float, horizon: _Horizon
+    size: int, hits: int, eager: float, graph: float, capture: float, horizon: Horizon
 ) -> BucketBreakEven:
     even = break_even(capture, eager, graph)
     pays_back_s = horizon.seconds(even.even_at, hits)
-    verdict, reason = _verdict(hits, even, pays_back_s, horizon.uptime_s)
+    verdict, reason = verdict_of(
+        hits, even.net_us, even.even_at, even.saves_from, pays_back_s, horizon.uptime_s
+    )
     return BucketBreakEven(
         size,
         hits,
@@ -176,43 +192,12 @@ def _weigh(
     )
 
 
-def _verdict(
-    hits: int, even: BreakEven, pays_back_s: float | None, uptime_s: float
-) -> tuple[Verdict, str]:
-    if not hits:
-        return Verdict.DROP, "No step of this traffic runs it."
-    if even.saves_from is None:
-        return Verdict.LEAVE_EAGER, (
-            f"Never pays back: a replay takes {-even.net_us:,.1f} us more than the eager steps it "
-            "stands for."
-        )
-    if hits >= even.saves_from:
-        return Verdict.AT_START, (
-            f"Pays back after {even.even_at:,.0f} steps; this traffic has {hits:,}."
-        )
-    short = f"Needs {even.saves_from:,} steps to save; this traffic has {hits:,}"
-    if pays_back_s is None or pays_back_s <= uptime_s:
-        when = "" if pays_back_s is None else f", so it pays back after {_span(pays_back_s)}"
-        return Verdict.ON_FIRST_USE, f"{short}{when}. Start-up need not wait for it."
-    return Verdict.LEAVE_EAGER, (
-        f"{short}, so it pays back after {_span(pays_back_s)}, later than the engine's next "
-        f"restart ({_span(uptime_s)})."
-    )
-
-
-def _span(seconds: float) -> str:
-    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= length:
-            return f"{seconds / length:,.1f} {unit}"
-    return f"{seconds:,.1f} s"
-
-
 def _whole(
     rows: Sequence[BucketBreakEven],
     histogram: StepHistogram,
     bucket: IntArray,
     cost: StepCost,
-    horizon: _Horizon,
+    horizon: Horizon,
 ) -> BucketBreakEven:
     steps = histogram.total_steps
     eager_at = bucket < 0

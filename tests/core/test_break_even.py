@@ -148,6 +148,39 @@ def test_verdicts_by_hand():
     assert week.rows[2].verdict is Verdict.ON_FIRST_USE
 
 
+def test_what_each_bucket_spares():
+    """Without a bucket its steps run in the next one; above the largest they run eager."""
+    sizes = np.arange(1, 9)
+    cost = StepCost(sizes, 5.0 * sizes, 10.0 * sizes, np.ones(8), Origin.ASSUMED, "by hand")
+    rows = bucket_break_even(StepHistogram.from_batches([2, 4, 8]), [2, 3, 4, 8], cost).rows
+    # 2 -> 3: 15 - 10; 4 -> 8: 40 - 20; 8 -> eager: 80 - 40; 3 is never used
+    assert [row.without_us for row in rows] == [5, None, 20, 40]
+    assert "Without it they would run in 8 and take 20 us more." in rows[2].reason
+    assert "run eager and take 40 us more" in rows[3].reason
+    flat = bucket_break_even(StepHistogram.from_batches([1]), [1, 2], flat_cost(10, 20, 1)).rows
+    assert "take no longer, so it can go" in flat[0].reason
+
+
+def test_padding_that_makes_the_graph_slower_than_eager():
+    """One row in a bucket of 8 replays 8 rows: slower than eager, so it never pays back."""
+    sizes = np.arange(1, 9)
+    cost = StepCost(sizes, 5.0 * sizes, 10.0 * sizes, np.ones(8), Origin.ASSUMED, "by hand")
+    (row,) = bucket_break_even(StepHistogram.from_batches([1]), [8], cost).rows
+    assert (row.eager_us, row.graph_us, row.saves_from) == (10, 40, None)
+    assert row.verdict is Verdict.LEAVE_EAGER
+
+
+def test_graphs_restored_from_disk():
+    """Restoring in 0 ms saves from the first step; in 0.1 ms after 10 steps of 10 us."""
+    histogram, cost = StepHistogram.from_batches([1] * 20), flat_cost(10, 20, 1)
+    assert bucket_break_even(histogram, [1], cost).rows[0].even_at == 100
+    free = bucket_break_even(histogram, [1], cost, restore_ms=0)
+    assert (free.rows[0].saves_from, free.rows[0].verdict) == (1, Verdict.AT_START)
+    assert bucket_break_even(histogram, [1], cost, restore_ms=0.1).whole.even_at == 10
+    with pytest.raises(SettingError, match="Restoring"):
+        bucket_break_even(histogram, [1], cost, restore_ms=-1)
+
+
 def test_without_a_duration_wall_time_is_unknown():
     """Steps are known, seconds are not: no guess."""
     found = bucket_break_even(StepHistogram.from_batches([1]), [1], flat_cost(10, 20, 1))
