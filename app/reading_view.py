@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import streamlit as st
 
 from app import compute, inputs, state, theme
-from app.charts.lengths import lengths_figure
+from app.charts.lengths import lengths_figure, ranges_figure
 from app.upload import reading_options
 from app.views import chart, table
-from core.histogram import log_bins
+from core.histogram import log_bins, range_counts
 from core.readers.reading import Reading
 from core.records import LengthHistogram
 
@@ -28,10 +28,33 @@ def show_reading(workload: state.Workload) -> None:
     _dropped(reading)
     if not workload.is_example:
         reading_options(reading)
-    if reading.facts:
+    facts = {k: v for k, v in reading.facts.items() if not k.endswith("_ranges")}
+    if facts:
         with st.expander("What else the file tells"):
-            table([{"fact": k, "value": str(v)} for k, v in reading.facts.items()], "facts")
+            table([{"fact": _words(k), "value": _short(v)} for k, v in facts.items()], "facts")
     _length_charts(reading)
+    _range_charts(reading)
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 300 else f"{text[:300]} …"
+
+
+def _range_charts(reading: Reading) -> None:
+    """Grade D: counts by range, drawn with their edges."""
+    found = range_counts(reading.facts)
+    if not found:
+        return
+    for place, ranges, colour in zip(
+        st.columns(len(found)), found, theme.SET_COLOURS, strict=False
+    ):
+        with place:
+            chart(ranges_figure(ranges, colour), f"{ranges.what}_ranges")
 
 
 def _metrics(reading: Reading) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 from app import compute, state, traffic
 from core.errors import ColumnMappingError, ProjectError
 from core.readers import ReadOptions
-from core.readers.options import COLUMN_ROLES, HISTOGRAM_KINDS, TIME_UNITS
+from core.readers.options import ALL_PARTS, COLUMN_ROLES, HISTOGRAM_KINDS, TIME_UNITS
 from core.readers.reading import Reading
 
 UNMAPPED = "(none)"
@@ -100,15 +100,10 @@ def options_form(
             index=kinds.index(options.histogram_of),
             format_func=lambda k: KIND_WORDS[k],
         )
-        model = places[2].text_input(
-            "Only the model", options.model or "", help="For files that hold several models."
-        )
-        part = places[3].text_input(
-            "Part of the file",
-            options.part or "",
-            help="A run, benchmark, array or archive member, where a file holds several; "
-            "'all' pools them.",
-        )
+        facts = reading.facts if reading is not None else {}
+        model = _one_of(places[2], "Only the model", list(facts.get("models", ())), options.model)
+        parts = list(facts.get("parts", ()))
+        part = _one_of(places[3], "Part of the file", [*parts, ALL_PARTS], options.part)
         spread = st.checkbox(
             "Spread requests that share an arrival evenly over the time to the next",
             options.spread_ticks,
@@ -119,11 +114,18 @@ def options_form(
                 changed,
                 time_unit=unit,
                 histogram_of=kind,
-                model=model.strip() or None,
-                part=part.strip() or None,
+                model=model,
+                part=part,
                 spread_ticks=spread,
             )
             st.rerun()
+
+
+def _one_of(place: Any, label: str, names: list[str], current: str | None) -> str | None:
+    """A choice among what the file holds; the first entry leaves it to the reader."""
+    choices = [None, *dict.fromkeys([*names, *filter(None, [current])])]
+    index = choices.index(current)
+    return place.selectbox(label, choices, index=index, format_func=lambda n: n or "as read")
 
 
 def _column_inputs(taken: Mapping[str, str], all_columns: tuple[str, ...]) -> dict[str, str]:

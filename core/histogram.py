@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +41,42 @@ def log_bins(histogram: LengthHistogram, per_decade: int = 14) -> BinnedLengths:
         edges = np.concatenate([[0.0], edges])
     counts, _ = np.histogram(histogram.lengths, bins=edges, weights=histogram.counts)
     return BinnedLengths(edges, counts.astype(float), histogram.what, histogram.is_share)
+
+
+@dataclass(frozen=True)
+class RangeCounts:
+    """Counts of lengths known by range only: lows[i] < length <= highs[i].
+
+    lows, highs : (m,) [tokens]; counts : (m,) [requests]
+    is_open : the last range has no upper end; its high is drawn at twice its low
+    """
+
+    what: str
+    lows: FloatArray
+    highs: FloatArray
+    counts: FloatArray
+    is_open: bool
+
+
+def range_counts(facts: Mapping[str, Any]) -> list[RangeCounts]:
+    """Every range histogram among the facts of a reading ("prompt_ranges" and the like).
+
+    Empty ranges at either end are left out.
+    """
+    found = []
+    for key, ranges in facts.items():
+        if not key.endswith("_ranges") or not isinstance(ranges, Sequence) or not ranges:
+            continue
+        used = [i for i, (_, _, count) in enumerate(ranges) if count]
+        if not used:
+            continue
+        kept = ranges[used[0] : used[-1] + 1]
+        lows = np.array([low for low, _, _ in kept], float)
+        is_open = kept[-1][1] is None
+        highs = np.array([2 * low if high is None else high for low, high, _ in kept], float)
+        counts = np.array([count for _, _, count in kept], float)
+        found.append(RangeCounts(key.removesuffix("_ranges"), lows, highs, counts, is_open))
+    return found
 
 
 def steps_from_lengths(histogram: LengthHistogram, source: str = "") -> StepHistogram:

@@ -42,7 +42,7 @@ if workload.reading.trace is not None and state.value("bucketed", kinds[0]) != t
             "Request rate [requests/s]",
             0.0,
             100_000.0,
-            key=state.remember("rate_rps", 0.0),
+            key=state.remember("rate_rps", workload.reading.facts.get("request_rate_rps", 0.0)),
             help="The file has no arrival times; requests will arrive at random at this rate.",
         )
         state.keep("rate_rps")

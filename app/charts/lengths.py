@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from app import theme
-from core.histogram import BinnedLengths
+from core.histogram import BinnedLengths, RangeCounts
 from core.records import StepHistogram
 
 
@@ -46,6 +46,34 @@ def _log10(value: float) -> float:
     from math import log10
 
     return log10(value)
+
+
+def ranges_figure(ranges: RangeCounts, colour: str) -> go.Figure:
+    """Counts of lengths known by range only: the edges are shown, nothing between them."""
+    labels = [
+        f"{low:,.0f} < tokens ≤ {high:,.0f}"
+        for low, high in zip(ranges.lows, ranges.highs, strict=True)
+    ]
+    if ranges.is_open:
+        labels[-1] = f"more than {ranges.lows[-1]:,.0f} tokens, no upper end"
+    left = ranges.lows.clip(min=0.9)  # a logarithmic axis has no 0
+    figure = go.Figure(
+        go.Bar(
+            x=left,
+            y=ranges.counts,
+            width=ranges.highs - left,
+            offset=0,
+            marker={"color": colour, "line": {"width": 1, "color": theme.GRID}},
+            customdata=labels,
+            hovertemplate="%{customdata}: %{y:,}<extra></extra>",
+            name=ranges.what,
+        )
+    )
+    theme.styled(figure, title=f"{ranges.what.capitalize()} by range (bounds only)", height=300)
+    figure.update_layout(bargap=0, showlegend=False)
+    figure.update_xaxes(title=f"{ranges.what} tokens", type="log", dtick=1)
+    figure.update_yaxes(title="count")
+    return figure
 
 
 def steps_figure(histogram: StepHistogram) -> go.Figure:

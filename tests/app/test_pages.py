@@ -287,3 +287,17 @@ def test_advice_stands_under_the_trade_off():
     floor = spec["layout"]["shapes"][0]["y0"]
     assert all(y >= floor * (1 - 1e-9) for trace in spec["data"] for y in numbers(trace["y"]))
     assert "vLLM default" in texts(at)
+
+
+def test_a_prometheus_histogram_shows_its_bounds():
+    """Coarse counts are drawn by range, and the page says that single lengths are unknown."""
+    lines = ["# TYPE vllm:request_prompt_tokens histogram"]
+    for bound, count in (("10.0", 3), ("100.0", 8), ("+Inf", 9)):
+        lines.append(f'vllm:request_prompt_tokens_bucket{{le="{bound}",model_name="m"}} {count}')
+    lines += ['vllm:request_prompt_tokens_sum{model_name="m"} 700']
+    lines += ['vllm:request_prompt_tokens_count{model_name="m"} 9', ""]
+    at = with_file("\n".join(lines).encode(), "metrics.txt")
+    assert not at.error
+    bars = figure(at, "bounds only")["data"][0]
+    assert numbers(bars["y"]) == [3, 5, 1]
+    assert "Grade D" in texts(at)
