@@ -50,7 +50,13 @@ if workload.reading.trace is not None and state.value("bucketed", kinds[0]) != t
 
 found = traffic.current_traffic(stop=False)
 if found is None:
-    st.info("Type a request rate above to estimate step sizes: the file has lengths only.")
+    if workload.reading.trace is not None:
+        st.info("Type a request rate above to estimate step sizes: the file has lengths only.")
+    else:
+        st.info(
+            "No step sizes follow from this file: it gives bounds or sums, not single steps or "
+            "requests. Upload a request trace, or an engine log with step sizes."
+        )
     st.stop()
 if len(found.histogram.sizes) == 0:
     st.info("No step of this kind occurs with these limits.")
