@@ -213,7 +213,7 @@ def cost_from_profile(profile: Profile) -> StepCost:
     """Replay and eager curves fitted to a profile's rows; failed rows are left out and named.
 
     Fitted before anything is optimised over them: a raw noisy table promises what it cannot keep.
-    Capture times (with instantiation) are the measured ones, straight in between.
+    Capture times are the measured ones, instantiation included, straight in between.
     Raises SettingError if no row was replayed (a profile of a CPU has none).
     """
     rows = _replayed(profile)
@@ -222,10 +222,8 @@ def cost_from_profile(profile: Profile) -> StepCost:
     sizes = np.arange(1, largest + 1) if largest <= 4096 else _grid(rows)
     sizes = sizes.astype(np.int64)
     captured, capture_ms = _points(rows, "capture_ms")
-    instantiated, instantiate_ms = _points(rows, "instantiate_ms")
+    # capture_ms counts recording and instantiating, so instantiate_ms is not added again.
     total_ms = line_at(captured, capture_ms, sizes) if len(captured) else np.zeros(len(sizes))
-    if len(instantiated):
-        total_ms = total_ms + line_at(instantiated, instantiate_ms, sizes)
     copies = _points(rows, "copy_us")[1]
     notes = _notes(profile, rows, replay, bool(len(captured)), bool(len(copies)))
     return StepCost(

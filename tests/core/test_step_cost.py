@@ -97,7 +97,7 @@ def test_a_profile_on_a_line_is_fitted_by_it():
     np.testing.assert_allclose(replay_us_at(cost, sizes), 5000 + 40.0 * sizes, rtol=1e-9)
     np.testing.assert_allclose(eager_us_at(cost, sizes), 10_000 + 80.0 * sizes, rtol=1e-9)
     assert cost.copy_us == 7
-    assert capture_ms_at(cost, [1, 64]).tolist() == [32, 32]
+    assert capture_ms_at(cost, [1, 64]).tolist() == [30, 30]  # instantiation is part of it
     assert cost.origin is Origin.FITTED
     assert "Test card" in cost.source and "affine fit over 15 sizes" in cost.source
 
