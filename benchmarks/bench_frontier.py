@@ -25,7 +25,7 @@ from core.buckets.problem import Problem
 from core.records import Origin, StepCost, StepHistogram
 
 GRAPHS = 64
-EXTRAPOLATED_ROWS = 400
+EXTRAPOLATED_ROWS, SOME_LAYERS = 400, 4
 
 
 def histogram_of(n: int, seed: int = 0) -> StepHistogram:
@@ -42,16 +42,18 @@ def bumpy_cost(n: int, seed: int = 1) -> StepCost:
     return StepCost(sizes, replay, 2 * replay, np.ones(n), Origin.ASSUMED, "bumpy")
 
 
-def tuned_baseline(problem: Problem, block: int, rows: int | None = None) -> np.ndarray:
+def tuned_baseline(
+    problem: Problem, block: int, rows: int | None = None, layers: int = GRAPHS
+) -> np.ndarray:
     """Every predecessor, a block of rows at a time, float64: the plain numpy way.
 
-    rows : stop after so many rows of each layer (for an extrapolation)
+    rows : only the last so many rows of each layer (for an extrapolation)
     """
     f, w, m = problem.replay, problem.below, len(problem)
     before = np.full(m, np.inf)
     before[0] = 0.0
     end = m if rows is None else min(m, rows + 1)
-    for _ in range(GRAPHS):
+    for _ in range(layers):
         after = np.full(m, np.inf)
         start = m - end + 1 if rows is not None else 1
         for low in range(start, m, block):
@@ -79,10 +81,11 @@ def interleaved(ways: dict[str, Callable[[], object]], repeats: int) -> dict[str
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def best_block(problem: Problem) -> int:
+def best_block(problem: Problem, rows: int | None = None, layers: int = GRAPHS) -> int:
     """The row block with which the baseline is quickest here."""
     return min(
-        (8, 16, 32, 64, 128), key=lambda block: timed(lambda: tuned_baseline(problem, block))
+        (1, 2, 4, 8, 16, 32, 64, 128),
+        key=lambda block: timed(lambda: tuned_baseline(problem, block, rows, layers)),
     )
 
 
@@ -118,8 +121,10 @@ def bench_large(n: int, repeats: int) -> None:
     """The baseline takes minutes, so it is extrapolated from the last rows."""
     histogram = histogram_of(n)
     problem = build(histogram)
-    part = timed(lambda: tuned_baseline(problem, 16, EXTRAPOLATED_ROWS))
-    baseline = part * (n / EXTRAPOLATED_ROWS) / 2  # rows are half as long on average
+    block = best_block(problem, 128, 2)
+    part = timed(lambda: tuned_baseline(problem, block, EXTRAPOLATED_ROWS, SOME_LAYERS))
+    # the last rows are twice as long as the mean one
+    baseline = part * (n / EXTRAPOLATED_ROWS) / 2 * (GRAPHS / SOME_LAYERS)
     medians = interleaved(
         {
             "queue of lines (numba)": lambda: queue_layers(problem, GRAPHS),
@@ -128,7 +133,7 @@ def bench_large(n: int, repeats: int) -> None:
         },
         repeats,
     )
-    report(n, baseline, medians, f" EXTRAPOLATED from {EXTRAPOLATED_ROWS} rows")
+    report(n, baseline, medians, f" (block {block}) EXTRAPOLATED from {EXTRAPOLATED_ROWS} rows")
 
 
 def bench_ckwrap(repeats: int) -> None:
