@@ -98,7 +98,7 @@ def isotonic(values: FloatArray, weights: FloatArray | None = None) -> FloatArra
     levels: list[list[float]] = []  # mean, weight, count
     for i, value in enumerate(values):
         levels.append([float(value), 1.0 if weights is None else float(weights[i]), 1])
-        while len(levels) > 1 and levels[-2][0] >= levels[-1][0]:
+        while len(levels) > 1 and levels[-2][0] > levels[-1][0]:
             mean, weight, count = levels.pop()
             last = levels[-1]
             last[0] = (last[0] * last[1] + mean * weight) / (last[1] + weight)
