@@ -6,8 +6,9 @@ Records are hashed by their content, so a cached answer is never that of another
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
 from math import ceil
 from typing import Any, BinaryIO
@@ -17,17 +18,20 @@ import streamlit as st
 
 from app.best_choice import TIME, BestChoice
 from app.charts.memory import CapacityMark
+from app.cost_choice import CostChoice
 from app.engine_choice import EngineChoice
 from app.memory_choice import MemoryChoice
 from core import break_even as break_even_core
 from core import memory as memory_core
 from core.buckets import Frontier, frontier
 from core.buckets.budget import budgeted_buckets
+from core.cards import card_named
 from core.engines import ENGINES
 from core.engines.check import CheckReport, check
 from core.engines.export import Export, export
 from core.engines.padding import engine_padding
 from core.engines.plan import StepKind
+from core.errors import CostUnitError, ModelConfigError
 from core.example_reading import example_reading as make_example
 from core.example_trace import poisson_arrivals
 from core.padding import PaddingReport, padding_report
@@ -46,6 +50,7 @@ from core.records import (
     StepHistogram,
     Trace,
 )
+from core.roofline import roofline_step_cost
 from core.simulate import Machine, SimulationResult, simulate
 from core.step_cost import (
     assumed_graph_memory,
@@ -93,6 +98,7 @@ _HASH: dict[str | type, Any] = {
     for cls in (
         BestChoice,
         BucketSet,
+        CostChoice,
         EngineChoice,
         Frontier,
         GraphMemory,
@@ -265,9 +271,16 @@ def exported(
 
 @st.cache_data(max_entries=32, hash_funcs=_HASH)
 def bucket_break_even(
-    histogram: StepHistogram, sizes: tuple[int, ...], cost: StepCost
+    histogram: StepHistogram,
+    sizes: tuple[int, ...],
+    cost: StepCost,
+    uptime_s: float = break_even_core.UPTIME_S,
+    restore_ms: float | None = None,
 ) -> break_even_core.SetBreakEven:
-    return break_even_core.bucket_break_even(histogram, sizes, cost)
+    """Raises InputError."""
+    return break_even_core.bucket_break_even(
+        histogram, sizes, cost, uptime_s=uptime_s, restore_ms=restore_ms
+    )
 
 
 @st.cache_data(max_entries=4)
@@ -285,11 +298,37 @@ class CostView:
 
 
 @st.cache_data(max_entries=16, hash_funcs=_HASH)
-def cost_view(name: str, profile: Profile | None) -> CostView:
-    """From a profile, or the assumption when there is none. Raises InputError."""
-    if profile is None:
-        return CostView(name, assumed_step_cost(), assumed_graph_memory())
-    return CostView(name, cost_from_profile(profile), memory_from_profile(profile))
+def cost_view(choice: CostChoice) -> CostView:
+    """From a profile, a roofline or the assumption. Raises InputError."""
+    if choice.profile is not None:
+        profile = choice.profile
+        return CostView(choice.name, cost_from_profile(profile), memory_from_profile(profile))
+    if choice.roofline is not None:
+        roofline = choice.roofline
+        cost = roofline_step_cost(
+            model_config(roofline.config_text),
+            card_named(roofline.card),
+            context_tokens=roofline.context_tokens,
+            tp=roofline.tp,
+        )
+        return CostView(choice.name, cost, assumed_graph_memory())
+    terms = asdict(choice.assumption) if choice.assumption else {}
+    return CostView(choice.name, assumed_step_cost(**terms), assumed_graph_memory())
+
+
+def model_config(text: str) -> Mapping[str, Any]:
+    """A pasted config.json. Raises ModelConfigError."""
+    try:
+        config = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = getattr(error, "lineno", "?")
+        raise ModelConfigError(
+            f"The model config is not JSON (line {where}); paste the whole config.json of the "
+            "model."
+        ) from error
+    if not isinstance(config, dict):
+        raise ModelConfigError("The model config is no JSON object; paste the whole config.json.")
+    return config
 
 
 @st.cache_data(max_entries=64, hash_funcs=_HASH)
@@ -302,9 +341,15 @@ def graph_bytes(
 
 
 @st.cache_data(max_entries=64, hash_funcs=_HASH)
-def mean_step_us(histogram: StepHistogram, sizes: tuple[int, ...], cost: StepCost) -> float:
-    """Mean wall time of one step of this traffic with these graphs [us]."""
-    return break_even_core.bucket_break_even(histogram, sizes, cost).whole.graph_us
+def mean_step_us(histogram: StepHistogram, sizes: tuple[int, ...], cost: StepCost) -> float | None:
+    """Mean wall time of one step of this traffic with these graphs [us].
+
+    None where the cost prices other steps than the histogram counts.
+    """
+    try:
+        return break_even_core.bucket_break_even(histogram, sizes, cost).whole.graph_us
+    except CostUnitError:
+        return None
 
 
 @st.cache_data(max_entries=16, hash_funcs=_HASH)

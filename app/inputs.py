@@ -9,14 +9,14 @@ import streamlit as st
 
 from app import compute, state
 from app.best_choice import best_choice, best_inputs
+from app.cost_inputs import chosen_cost
 from app.engine_choice import EngineChoice
 from app.parsing import parse_sizes
 from core.engines import ENGINES
 from core.errors import ProjectError
 from core.padding import PaddingReport
-from core.records import BucketSet, Profile, SizeUnit, StepHistogram
+from core.records import BucketSet, SizeUnit, StepHistogram
 
-ASSUMED_COST = "Assumed: memory-bound 8B decode step"
 POWERS = "Powers of two"
 BEST = "Best possible"
 OWN = "My list"
@@ -95,34 +95,6 @@ def serving_inputs() -> ServingLimits:
         )
         state.keep("load_factor")
     return serving_limits()
-
-
-def known_profiles() -> dict[str, Profile]:
-    """Profiles with replay times: those that ship, then those measured in this session."""
-    found = {f"Shipped: {name}": p for name, p in compute.profiles_that_ship().items()}
-    found |= state.session().profiles
-    return {name: p for name, p in found.items() if any(r.replay_us for r in p.rows)}
-
-
-def cost_inputs() -> compute.CostView:
-    """The step cost in use, chosen among the assumption and every known profile."""
-    profiles = known_profiles()
-    options = [ASSUMED_COST, *profiles]
-    if state.value("cost_name", ASSUMED_COST) not in options:
-        state.set_values({"cost_name": ASSUMED_COST})
-    st.selectbox(
-        "Step cost",
-        options,
-        key=state.remember("cost_name", ASSUMED_COST),
-        help="Times of eager and replayed steps. Measure your own card on the Measure page.",
-    )
-    return chosen_cost(state.keep("cost_name"))
-
-
-def chosen_cost(name: str | None = None) -> compute.CostView:
-    """The step cost last chosen."""
-    name = str(name or state.value("cost_name", ASSUMED_COST))
-    return compute.cost_view(name, known_profiles().get(name))
 
 
 def today() -> EngineChoice | None:

@@ -6,9 +6,8 @@ import json
 
 import streamlit as st
 
-from app import state
+from app import compute, state
 from app.memory_choice import MemoryChoice
-from core.errors import ModelConfigError
 from core.memory import ModelMemory, model_memory
 from core.records import PoolPolicy
 
@@ -80,21 +79,18 @@ def typical_tokens(workload: state.Workload | None) -> float:
     return float(round((trace.prompt_tokens.sum() + trace.output_tokens.sum()) / len(trace)))
 
 
+def model_config_text() -> str:
+    """The config.json last pasted, or the Llama 8B shape."""
+    return state.value("model_config", json.dumps(LLAMA_8B, indent=1))
+
+
 def chosen_model() -> ModelMemory:
-    """The model last set on this page, or the Llama 8B shape. Raises ModelConfigError."""
-    text = state.value("model_config", json.dumps(LLAMA_8B))
-    return _parsed(text, state.value("tp", 1))
+    """The model last set on this page. Raises ModelConfigError."""
+    return _parsed(model_config_text(), state.value("tp", 1))
 
 
 def _parsed(text: str, tp: int) -> ModelMemory:
-    try:
-        config = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ModelConfigError(
-            f"The model config is not JSON (line {error.lineno}: {error.msg}); paste the whole "
-            "config.json of the model."
-        ) from error
-    return model_memory(config, tp=tp)
+    return model_memory(compute.model_config(text), tp=tp)
 
 
 def _model(tp: int) -> tuple[ModelMemory, str]:

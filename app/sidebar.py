@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import inputs, state, theme
+from app import inputs, state
+from app.cost_inputs import cost_inputs
 from core.errors import ProjectError
 
 
@@ -19,11 +20,9 @@ def show_sidebar() -> None:
             st.markdown(f"**Traffic**: {workload.name}")
             st.caption(f"Grade {workload.reading.grade.value}. {_grade_words(workload)}")
         try:
-            view = inputs.cost_inputs()
+            cost_inputs()
         except ProjectError as error:
             st.error(str(error))
-        else:
-            st.caption(theme.origin_text(view.cost.origin, view.cost.source))
 
 
 def _grade_words(workload: state.Workload) -> str:

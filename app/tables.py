@@ -15,7 +15,7 @@ Row = dict[str, object]
 
 
 def comparison_rows(
-    views: Sequence[SetView], step_us: Sequence[float], graph_bytes: Sequence[float]
+    views: Sequence[SetView], step_us: Sequence[float | None], graph_bytes: Sequence[float]
 ) -> list[Row]:
     """One row a set: what it pads, covers, costs."""
     rows = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app import compute, inputs, state
+from app.cost_inputs import chosen_cost
 from core.errors import ProjectError
 from core.histogram import steps_from_lengths
 from core.records import Grade, SizeUnit, StepHistogram, Trace
@@ -110,7 +111,7 @@ def _with_arrivals(trace: Trace, grade: Grade) -> Trace | None:
 
 def _simulated(trace: Trace, kind: str) -> Traffic:
     limits = inputs.serving_limits()
-    view = inputs.chosen_cost()
+    view = chosen_cost()
     machine = Machine(
         kv_tokens=limits.kv_tokens,
         max_num_seqs=limits.max_num_seqs,

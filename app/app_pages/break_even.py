@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import compute, inputs, state, theme, traffic
 from app.charts.break_even import cumulative_figure, gain_figure
+from app.cost_inputs import chosen_cost
 from app.tables import verdict_rows
 from app.views import chart, table, traffic_caption
 from core.errors import ProjectError
@@ -29,9 +30,35 @@ if state.value("even_set", names[0]) not in names:
 st.selectbox("Bucket set", names, key=state.remember("even_set", names[0]))
 picked = next(s for s in sets if s.name == state.keep("even_set"))
 
+with st.expander("How graphs come about, and how long the engine runs"):
+    left, right = st.columns(2)
+    left.checkbox(
+        "Graphs are restored from disk instead of captured",
+        key=state.remember("restored", False),
+    )
+    restored = state.keep("restored")
+    left.number_input(
+        "Restoring one graph takes [ms]",
+        0.0,
+        1e6,
+        key=state.remember("restore_ms", 0.0),
+        disabled=not restored,
+    )
+    restore_ms = state.keep("restore_ms") if restored else None
+    right.number_input(
+        "Hours between restarts",
+        0.1,
+        10_000.0,
+        key=state.remember("uptime_h", 24.0),
+        help="What pays back later than the next restart is better left eager.",
+    )
+    uptime_s = state.keep("uptime_h") * 3600
+
 try:
-    view = inputs.chosen_cost()
-    result = compute.bucket_break_even(found.histogram, picked.sizes, view.cost)
+    view = chosen_cost()
+    result = compute.bucket_break_even(
+        found.histogram, picked.sizes, view.cost, uptime_s, restore_ms
+    )
 except ProjectError as error:
     st.error(str(error))
     st.stop()

@@ -6,6 +6,7 @@ from app import compute, inputs, state, traffic
 from app.best_choice import best_choice
 from app.charts.padding import SetView, frontier_figure, hits_figure, padding_figure
 from app.charts.trade_off import trade_off_figure
+from app.cost_inputs import chosen_cost
 from app.export_view import export_view
 from app.tables import comparison_rows
 from app.views import chart, table, traffic_caption
@@ -30,7 +31,7 @@ if not sets:
     st.stop()
 
 try:
-    view = inputs.chosen_cost()
+    view = chosen_cost()
 except ProjectError as error:
     st.error(str(error))
     st.stop()

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from app import inputs, jobs, state
+from app import jobs, state
+from app.cost_inputs import known_profiles
 from app.measuring import measure_form, show_job, show_workers
 from core.errors import ProjectError
 
@@ -29,7 +30,7 @@ if job_id is None:
 else:
     show_job(job_id)
 
-profiles = inputs.known_profiles()
+profiles = known_profiles()
 if profiles:
     st.subheader("Profiles to use in the charts", anchor=False)
     st.caption("Choose one as step cost in the sidebar; every page then computes with it.")

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import compute, inputs, state, theme, traffic
 from app.charts.memory import capacity_figure
+from app.cost_inputs import chosen_cost
 from app.memory_inputs import memory_inputs
 from app.tables import capacity_rows
 from app.views import chart, table
@@ -20,7 +21,7 @@ workload = state.session().workload
 sets = inputs.chosen_sets(found.histogram, workload.reading.captured if workload else None)
 try:
     choice = memory_inputs(workload)
-    view = inputs.chosen_cost()
+    view = chosen_cost()
     best = compute.best_frontier(found.histogram)
     curves = compute.capacity_curves(best, choice, view.memory)
     marks = [compute.capacity_mark(s, state.colour_of(s.name), choice, view.memory) for s in sets]

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import compute, inputs, serving, state, traffic
 from app.charts.serving import latency_figure, series_figure
+from app.cost_inputs import chosen_cost
 from app.tables import served_rows
 from app.views import chart, table
 from core.errors import ProjectError
@@ -27,7 +28,7 @@ if trace is None:
 limits = inputs.serving_inputs()
 sets = inputs.chosen_sets(found.histogram, workload.reading.captured)
 try:
-    view = inputs.chosen_cost()
+    view = chosen_cost()
     plans = serving.plans(sets, limits, view)
 except ProjectError as error:
     st.error(str(error))

@@ -301,3 +301,49 @@ def test_a_prometheus_histogram_shows_its_bounds():
     bars = figure(at, "bounds only")["data"][0]
     assert numbers(bars["y"]) == [3, 5, 1]
     assert "Grade D" in texts(at)
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_every_kind_of_bucket_works_on_every_page(kind):
+    """Decode batch, step tokens and prompt length: each page answers or says why not."""
+    at = open_app("workload.py", example="1")
+    radio = at.radio(key="bucketed")
+    radio.set_value(radio.options[kind]).run()
+    for page in PAGES:
+        to_page(at, page)
+        assert not any("Traceback" in e.value for e in at.error)
+
+
+@pytest.mark.parametrize("name", ["vllm_cudagraph_stats.log", "hist_prompt_length_count.csv"])
+def test_every_page_works_without_requests(name):
+    """Step sizes from a log, or lengths alone, are enough for the pages that need no requests."""
+    at = with_file((DATA / "traces" / name).read_bytes(), name)
+    assert not at.error
+    for page in PAGES:
+        to_page(at, page)
+
+
+def test_the_assumed_cost_can_be_adjusted():
+    """A replay that takes longer than an eager step never pays back."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "break_even.py")
+    at.number_input(key="cost_step_us").set_value(50_000.0)
+    at.number_input(key="cost_launch_us").set_value(100.0).run()
+    assert not at.exception
+    shown = {m.label: m.value for m in at.metric}
+    assert shown["saves from step"] == "never"
+
+
+def test_a_roofline_is_labelled_estimated():
+    """Model and card give a step cost that says estimated and names the card."""
+    at = open_app("break_even.py", example="1")
+    at.selectbox(key="cost_name").set_value("Estimated: roofline of model and card").run()
+    assert not at.exception and not at.error
+    assert "roofline" in texts(at) and "H200" in texts(at)
+
+
+def test_restored_graphs_save_from_the_first_step():
+    """Graphs restored from disk cost nothing to capture: they save from step 1."""
+    at = open_app("break_even.py", example="1")
+    at.checkbox(key="restored").set_value(True).run()
+    assert not at.exception
+    assert {m.label: m.value for m in at.metric}["saves from step"] == "1"

@@ -1,0 +1,38 @@
+"""Which step cost to compute with, as one frozen choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.records import Profile
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Terms of the assumed step cost; see core.step_cost.assumed_step_cost."""
+
+    launch_us: float
+    launch_us_per_row: float
+    step_us: float
+    step_us_per_row: float
+    capture_ms: float
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """A card by name, and a model by its config.json."""
+
+    card: str
+    context_tokens: int
+    config_text: str
+    tp: int
+
+
+@dataclass(frozen=True)
+class CostChoice:
+    """One of the three is set."""
+
+    name: str
+    assumption: Assumption | None = None
+    roofline: Roofline | None = None
+    profile: Profile | None = None

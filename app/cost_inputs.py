@@ -1,0 +1,80 @@
+"""The step cost in use: an assumption that can be adjusted, a roofline, or a measured profile."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import compute, state, theme
+from app.cost_choice import Assumption, CostChoice, Roofline
+from app.memory_inputs import model_config_text
+from core.cards import CARDS
+from core.records import Profile
+
+ASSUMED = "Assumed: memory-bound 8B decode step"
+ROOFLINE = "Estimated: roofline of model and card"
+TERMS = {
+    "launch_us": ("eager: submit at least [µs]", 12_900.0, 100.0),
+    "launch_us_per_row": ("eager: submit a row [µs]", 9.5, 1.0),
+    "step_us": ("replay: fixed [µs]", 5_800.0, 100.0),
+    "step_us_per_row": ("replay: a row [µs]", 44.0, 1.0),
+    "capture_ms": ("capture one graph [ms]", 80.0, 5.0),
+}
+
+
+def known_profiles() -> dict[str, Profile]:
+    """Profiles with replay times: those that ship, then those measured in this session."""
+    found = {f"Shipped: {name}": p for name, p in compute.profiles_that_ship().items()}
+    found |= state.session().profiles
+    return {name: p for name, p in found.items() if any(r.replay_us for r in p.rows)}
+
+
+def cost_inputs() -> compute.CostView:
+    """Widgets of the sidebar. Raises InputError for a choice that gives no cost."""
+    options = [ASSUMED, ROOFLINE, *known_profiles()]
+    if state.value("cost_name", ASSUMED) not in options:
+        state.set_values({"cost_name": ASSUMED})
+    st.selectbox(
+        "Step cost",
+        options,
+        key=state.remember("cost_name", ASSUMED),
+        help="Times of eager and replayed steps. Measure your own card on the Measure page.",
+    )
+    name = state.keep("cost_name")
+    if name == ASSUMED:
+        with st.expander("Adjust the assumption"):
+            for term, (label, default, step) in TERMS.items():
+                key = state.remember(f"cost_{term}", default)
+                st.number_input(label, 0.0, 1e9, step=step, key=key)
+                state.keep(key)
+    elif name == ROOFLINE:
+        st.selectbox("Card", list(CARDS), key=state.remember("cost_card", "H200"))
+        state.keep("cost_card")
+        st.number_input(
+            "Context [tokens]", 0, 10_000_000, step=512, key=state.remember("cost_context", 1024)
+        )
+        state.keep("cost_context")
+        st.caption("The model is the one on the Memory page.")
+    view = chosen_cost()
+    st.caption(theme.origin_text(view.cost.origin, view.cost.source))
+    return view
+
+
+def chosen_cost() -> compute.CostView:
+    """The step cost last chosen. Raises InputError."""
+    return compute.cost_view(_choice())
+
+
+def _choice() -> CostChoice:
+    name = str(state.value("cost_name", ASSUMED))
+    if name == ROOFLINE:
+        roofline = Roofline(
+            state.value("cost_card", "H200"),
+            state.value("cost_context", 1024),
+            model_config_text(),
+            state.value("tp", 1),
+        )
+        return CostChoice(name, roofline=roofline)
+    if name in known_profiles():
+        return CostChoice(name, profile=known_profiles()[name])
+    terms = {term: state.value(f"cost_{term}", default) for term, (_, default, _) in TERMS.items()}
+    return CostChoice(name, assumption=Assumption(**terms))
