@@ -29,6 +29,7 @@ from core.cards import card_named
 from core.engines import ENGINES
 from core.engines.check import CheckReport, check
 from core.engines.export import Export, export
+from core.engines.memory import MemoryAccount, graph_cost
 from core.engines.padding import engine_padding
 from core.engines.plan import StepKind
 from core.errors import CostUnitError, ModelConfigError
@@ -260,6 +261,21 @@ def padding_by_engine(choice: EngineChoice, histogram: StepHistogram) -> Padding
     report = checked(choice, None)
     engine = ENGINES[choice.engine]
     return engine_padding(engine, histogram, None, report.version, report.settings).report
+
+
+def engine_memory(
+    choice: EngineChoice, sizes: tuple[int, ...], memory: GraphMemory
+) -> MemoryAccount:
+    """What the engine holds back for these graphs before it sizes the KV cache.
+
+    Raises InputError.
+    """
+    engine = ENGINES[choice.engine]
+    version = choice.version
+    plan = engine.plan(version, choice.settings, sizes)
+    cost = graph_cost(memory, sizes)
+    costs = {count.what: cost for count in plan.counts}
+    return engine.memory(version, choice.settings, sizes, costs)
 
 
 def exported(

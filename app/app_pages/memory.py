@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import compute, inputs, state, theme, traffic
+from app.account_view import show_accounts
 from app.charts.memory import capacity_figure
 from app.cost_inputs import chosen_cost
 from app.memory_inputs import memory_inputs
@@ -35,3 +36,4 @@ st.caption(
     "sets with the chosen pool."
 )
 table(capacity_rows(marks), "capacity_table")
+show_accounts(sets, view.memory, marks)
