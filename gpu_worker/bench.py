@@ -157,7 +157,7 @@ class Bench:
 def capture_of(spec: MeasureSpec, target: targets.Target) -> Capture:
     """How the spec wants the target captured. Raises SettingError if the target has no pieces."""
     if spec.capture is CaptureMode.FULL:
-        return FullCapture(target.step)
+        return FullCapture(target.step, max(spec.sizes))
     pieces = getattr(target, "pieces", None)
     if pieces is None:
         raise SettingError(f"Target {spec.target!r} has no pieces; capture it in full.")

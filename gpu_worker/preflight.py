@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 OWN = Path(__file__).resolve()
 SYNC_WARNING = "called a synchronizing CUDA operation"
 
-WAITS = {
-    "aten::_local_scalar_dense": "reads a value on the CPU",
-    "aten::is_nonzero": "reads a value on the CPU",
-    "aten::equal": "reads the result of a comparison on the CPU",
-}
+READS = {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "equal"}
+"""Functions that bring a value to the CPU. Looked for by name, since not all of them dispatch."""
 SHAPES = {
     "aten::nonzero",
     "aten::masked_select",
@@ -53,50 +51,73 @@ class Finding:
         return f"{self.file}, line {self.line}: {self.operation} {self.why}"
 
 
-class Recorder(TorchDispatchMode):
-    """Looks at every operation that torch dispatches."""
+class Notes:
+    """Findings in order, one a line and kind."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.findings: list[Finding] = []
+
+    def add(self, operation: str, kind: str, why: str, place: tuple[str, int]) -> None:
+        """Note what was found at a place, unless that line was noted for the same before."""
+        if not any((f.file, f.line, f.kind) == (*place, kind) for f in self.findings):
+            self.findings.append(Finding(operation, kind, *place, why))
+
+
+class FunctionRecorder(TorchFunctionMode):
+    """Looks at every call of torch's Python functions, for reads of values."""
+
+    def __init__(self, notes: Notes) -> None:
+        super().__init__()
+        self._notes = notes
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in READS:
+            why = "reads a value on the CPU, which a replay never does"
+            self._notes.add(f"Tensor.{name}", "waits for the CPU", why, users_line())
+        return func(*args, **(kwargs or {}))
+
+
+class OperationRecorder(TorchDispatchMode):
+    """Looks at every operation that torch dispatches, for shapes and copies."""
+
+    def __init__(self, notes: Notes) -> None:
+        super().__init__()
+        self._notes = notes
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func._schema.name
-        kind_and_why = judge(name, args)
-        if kind_and_why is not None:
-            self._note(name, *kind_and_why)
+        why = why_shape_varies(name, args)
+        if why is not None:
+            self._notes.add(name, "shape depends on data", why, users_line())
         result = func(*args, **(kwargs or {}))
         if name in COPIES and _crosses(args, result):
-            self._note(name, "copies from unpinned memory", "copies memory that is not pinned")
+            kind = "copies from unpinned memory"
+            self._notes.add(name, kind, "copies memory that is not pinned", users_line())
         return result
 
-    def _note(self, name: str, kind: str, why: str) -> None:
-        file, line = users_line()
-        finding = Finding(name, kind, file, line, why)
-        if finding not in self.findings:
-            self.findings.append(finding)
 
-
-def judge(name: str, args: tuple[Any, ...]) -> tuple[str, str] | None:
-    """Kind and reason, if the operation alone tells that it cannot be captured."""
-    if name in WAITS:
-        return "waits for the CPU", f"{WAITS[name]}, which a replay never does"
-    indexed_by_mask = name == "aten::index" and any(
+def why_shape_varies(name: str, args: tuple[Any, ...]) -> str | None:
+    """The reason, if the operation's result has a shape that depends on values."""
+    if name in SHAPES:
+        return "has a result whose shape depends on values; a graph's shapes do not"
+    by_mask = name == "aten::index" and any(
         tensor is not None and tensor.dtype in (torch.bool, torch.uint8) for tensor in args[1]
     )
-    if name in SHAPES or indexed_by_mask:
-        what = "indexes by a mask, so that its" if indexed_by_mask else "has a result whose"
-        return "shape depends on data", f"{what} shape depends on values; a graph's shapes do not"
+    if by_mask:
+        return "indexes by a mask, so that its shape depends on values; a graph's shapes do not"
     return None
 
 
 def _crosses(args: tuple[Any, ...], result: Any) -> bool:
     """Whether memory moved between the CPU and a card, and the CPU's is not pinned."""
-    source = args[1] if len(args) > 1 and isinstance(args[1], torch.Tensor) else args[0]
-    if not isinstance(result, torch.Tensor) or source.device.type == result.device.type:
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    if not tensors or not isinstance(result, torch.Tensor):
         return False
-    host = source if source.device.type == "cpu" else result
-    return host.dim() > 0 and not host.is_pinned()
+    source = tensors[-1]  # of copy_(target, source) as of _to_copy(source)
+    if source.device.type == result.device.type:
+        return False
+    return not (source if source.device.type == "cpu" else result).is_pinned()
 
 
 def users_line() -> tuple[str, int]:
@@ -110,19 +131,18 @@ def users_line() -> tuple[str, int]:
 
 def inspect(action: Callable[[], object]) -> list[Finding]:
     """Run the action once and tell what in it cannot be captured, in order."""
-    with warnings.catch_warnings(record=True) as caught, Recorder() as recorder:
+    notes = Notes()
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with _sync_debugging():
+        with _sync_debugging(), FunctionRecorder(notes), OperationRecorder(notes):
             action()
-    findings = list(recorder.findings)
     for warning in caught:
-        if SYNC_WARNING not in str(warning.message):
-            continue
-        file, line = Path(warning.filename).name, warning.lineno
-        if not any((found.file, found.line) == (file, line) for found in findings):
+        place = Path(warning.filename).name, warning.lineno
+        known = any((f.file, f.line) == place for f in notes.findings)
+        if SYNC_WARNING in str(warning.message) and not known:
             why = "waits for the device, which is forbidden while capturing"
-            findings.append(Finding("a CUDA call", "waits for the CPU", file, line, why))
-    return findings
+            notes.add("a CUDA call", "waits for the CPU", why, place)
+    return notes.findings
 
 
 class _sync_debugging:  # noqa: N801

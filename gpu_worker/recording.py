@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -72,10 +73,16 @@ class Recording:
 
 
 class FullCapture:
-    """The whole step as one graph."""
+    """The whole step as one graph.
 
-    def __init__(self, step: Step) -> None:
+    Its last node copies the result into a buffer that all sizes share. Left in the pool, each
+    size's result would have to stay there for good, and the pool would grow with every size.
+    """
+
+    def __init__(self, step: Step, max_size: int) -> None:
         self._step = step
+        self._max_size = max_size
+        self._output: torch.Tensor | None = None
 
     def step(self, views: Views) -> torch.Tensor:
         """The step, without a graph."""
@@ -83,9 +90,13 @@ class FullCapture:
 
     def record(self, views: Views, pool: Pool, stream: torch.cuda.Stream) -> Recording:
         """Record the step on these inputs; not yet instantiated."""
+        if self._output is None:
+            like = self._step(views)
+            self._output = like.new_empty((self._max_size, *like.shape[1:]))
+        output = self._output[: len(next(iter(views.values())))]
         graph = torch.cuda.CUDAGraph(keep_graph=True)
         with torch.cuda.graph(graph, pool=pool, stream=stream):
-            output = self._step(views)
+            output.copy_(self._step(views))
         return Recording([graph], [graph.replay], output)
 
 
@@ -112,47 +123,20 @@ class PiecewiseCapture:
         """Record each captured part; the gaps run once, so that buffers get their shapes."""
         recording = Recording()
         carry = START
-        for index, piece in enumerate(self._pieces):
-            last = index == len(self._pieces) - 1
-            record = self._record_graph if piece.captured else self._record_gap
-            carry = record(recording, piece, views, carry, pool, stream, last)
+        for piece in self._pieces:
+            # Buffers are made before the capture, so that they do not come from its pool.
+            left = self._buffers_after(piece, views, carry)
+            part = partial(_run_into, left, piece, views, carry)
+            if piece.captured:
+                graph = torch.cuda.CUDAGraph(keep_graph=True)
+                with torch.cuda.graph(graph, pool=pool, stream=stream):
+                    part()
+                recording.graphs.append(graph)
+                part = graph.replay
+            recording.parts.append(part)
+            carry = left
         recording.output = carry[0]
         return recording
-
-    def _record_graph(
-        self,
-        recording: Recording,
-        piece: Piece,
-        views: Views,
-        carry: Carry,
-        pool: Pool,
-        stream: torch.cuda.Stream,
-        last: bool,
-    ) -> Carry:
-        # Buffers are made before the capture, so that they do not come from its pool.
-        left = None if last else self._buffers_after(piece, views, carry)
-        graph = torch.cuda.CUDAGraph(keep_graph=True)
-        with torch.cuda.graph(graph, pool=pool, stream=stream):
-            result = piece.run(views, carry)
-            if left is not None:
-                _fill(left, result)
-        recording.graphs.append(graph)
-        recording.parts.append(graph.replay)
-        return result if left is None else left
-
-    def _record_gap(
-        self,
-        recording: Recording,
-        piece: Piece,
-        views: Views,
-        carry: Carry,
-        pool: Pool,
-        stream: torch.cuda.Stream,
-        last: bool,
-    ) -> Carry:
-        left = self._buffers_after(piece, views, carry)
-        recording.parts.append(lambda: _fill(left, piece.run(views, carry)))
-        return left
 
     def _buffers_after(self, piece: Piece, views: Views, carry: Carry) -> Carry:
         """First rows of the shared buffers, one for each tensor that the part leaves."""
@@ -170,7 +154,7 @@ class PiecewiseCapture:
         return self._kept[place, width][: len(like)].view(like.shape)
 
 
-def _fill(kept: Carry, result: Carry) -> None:
-    for target, source in zip(kept, result, strict=True):
+def _run_into(left: Carry, piece: Piece, views: Views, carry: Carry) -> None:
+    for target, source in zip(left, piece.run(views, carry), strict=True):
         if target is not source:
             target.copy_(source)

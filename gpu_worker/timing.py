@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,8 @@ import torch
 CPU_BUDGET_S = 1.0
 """Without a card a row stops sampling after this long [s] (but not below MIN_SAMPLES)."""
 MIN_SAMPLES = 5
+LOOP_STEPS = 20_000
+"""Work that tells a fast core from a slow one, half a millisecond or so."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +42,44 @@ class Timing:
 
 def sample(action: Callable[[], object], samples: int, warmup: int, device: torch.device) -> Timing:
     """Time an action `samples` times, each on an idle device, after `warmup` untimed ones."""
-    gc.collect()
     gc.disable()  # a collection in the middle of a step would be counted as the step's
     try:
         if device.type == "cuda":
-            return _sample_card(action, samples, warmup)
+            with on_quiet_core():
+                return _sample_card(action, samples, warmup)
         return _sample_cpu(action, samples, warmup)
     finally:
         gc.enable()
+
+
+@contextmanager
+def on_quiet_core() -> Iterator[None]:
+    """Keep this thread on the core that is fastest now, where the system lets it choose.
+
+    Other work on a shared host can halve the speed of single cores, and with it that of eager
+    steps, which the host submits (docs/measurements.md). Threads that others started stay free.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed, key=_loop_time_s)})
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _loop_time_s(core: int) -> float:
+    """Time of a fixed piece of work on a core [s]; the better of two."""
+    os.sched_setaffinity(0, {core})
+    times = []
+    for _ in range(2):
+        begin = time.perf_counter()
+        for _ in range(LOOP_STEPS):
+            pass
+        times.append(time.perf_counter() - begin)
+    return min(times)
 
 
 def _sample_card(action: Callable[[], object], samples: int, warmup: int) -> Timing:

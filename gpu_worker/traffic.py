@@ -83,7 +83,8 @@ class Traffic:
         position = request.length
         request.length += 1
         while len(request.blocks) * self._block < request.length:
-            request.blocks.append(self._free.pop(0))
+            # The block that was freed last, so that owners change as soon as they can.
+            request.blocks.append(self._free.pop())
         garbage = [self._random.randrange(self._num_blocks) for _ in range(self._width)]
         slot = request.blocks[position // self._block] * self._block + position % self._block
         return {

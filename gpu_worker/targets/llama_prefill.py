@@ -1,7 +1,7 @@
 """A chunk of one prompt: sizes are tokens, the spec's context lies before the chunk.
 
-A chunk shorter than its bucket ends in padding. Padded rows come last and attention is causal, so
-that they see live tokens but none sees them; they write into block 0.
+A chunk shorter than its bucket ends in padding: rows at position 0 that see the first token, are
+seen by none, and write into block 0.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 import torch
 from torch.nn import functional
-from torch.nn.attention.bias import causal_lower_right
 
 from core.records import MeasureSpec
 from gpu_worker.recording import Carry, Views
@@ -70,7 +69,7 @@ class LlamaPrefill(LlamaStep):
         group = query.shape[1] // keys.shape[2]
 
         def heads_first(cache: torch.Tensor) -> torch.Tensor:
-            # Repeated for each query head of the group: the fast causal kernel wants equal heads.
+            # Repeated for the query heads of a group: fused kernels with a mask want equal heads.
             chosen = cache[blocks].flatten(0, 1)[:tokens]
             return chosen.repeat_interleave(group, 1).transpose(0, 1).unsqueeze(0)
 
@@ -78,6 +77,6 @@ class LlamaPrefill(LlamaStep):
             query.transpose(0, 1).unsqueeze(0),
             heads_first(keys),
             heads_first(values),
-            attn_mask=causal_lower_right(len(query), tokens),
+            attn_mask=torch.arange(tokens, device=query.device) <= inputs["positions"].unsqueeze(1),
         )
         return out[0].transpose(0, 1).reshape(len(query), -1), residual

@@ -41,7 +41,11 @@ def make(spec: MeasureSpec, card: torch.device):
     """Target, inputs and runner."""
     target = targets.build(spec, card)
     inputs = StaticInputs(target.fields(), target.padding(), max(spec.sizes), card)
-    return target, inputs, GraphRunner(FullCapture(target.step), inputs, spec.pool_policy)
+    return (
+        target,
+        inputs,
+        GraphRunner(FullCapture(target.step, inputs.max_size), inputs, spec.pool_policy),
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +119,9 @@ def test_release_gives_all_memory_back(card: torch.device) -> None:
     target, inputs, _ = make(small_spec(1, 8, 32), card)
     used = []
     for _ in range(3):
-        runner = GraphRunner(FullCapture(target.step), inputs, PoolPolicy.SHARED_LARGEST_FIRST)
+        runner = GraphRunner(
+            FullCapture(target.step, inputs.max_size), inputs, PoolPolicy.SHARED_LARGEST_FIRST
+        )
         for size in (32, 8, 1):
             runner.warm_up(size, 1)
             runner.capture(size)

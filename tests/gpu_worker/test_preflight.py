@@ -19,6 +19,8 @@ X = torch.tensor([0.0, 1.0, 2.0])
 BREAKERS: list[tuple[Callable[[], object], str]] = [
     (lambda: X.sum().item(), "waits for the CPU"),
     (lambda: bool(X.sum() > 1), "waits for the CPU"),
+    (lambda: [0, 1, 2][X.argmin()], "waits for the CPU"),
+    (lambda: X.tolist(), "waits for the CPU"),
     (lambda: X.nonzero(), "shape depends on data"),
     (lambda: X[X > 0], "shape depends on data"),
     (lambda: torch.masked_select(X, X > 0), "shape depends on data"),
@@ -29,11 +31,13 @@ BREAKERS: list[tuple[Callable[[], object], str]] = [
 @pytest.mark.parametrize(("breaker", "kind"), BREAKERS)
 def test_breakers_are_named(breaker: Callable[[], object], kind: str) -> None:
     """Kind, and the line of this file in which it happens."""
-    findings = inspect(breaker)
-    assert findings[0].kind == kind
-    assert findings[0].file == "test_preflight.py"
-    assert findings[0].line == python_inspect.getsourcelines(breaker)[1]
-    assert str(findings[0]).startswith(f"test_preflight.py, line {findings[0].line}: aten::")
+    line = python_inspect.getsourcelines(breaker)[1]
+    for inference in (False, True):
+        with torch.inference_mode(inference):
+            findings = inspect(breaker)
+        assert [finding.kind for finding in findings] == [kind]
+        assert (findings[0].file, findings[0].line) == ("test_preflight.py", line)
+        assert str(findings[0]).startswith(f"test_preflight.py, line {line}: ")
 
 
 def test_harmless_operations_are_not() -> None:

@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from torch.nn import functional
 
-MAX_ROWS = 16
+MAX_ROWS = 32
 WIDE = 16384
 """From this many weight rows on the tiles alone fill the card several times over."""
 RESERVED_SHARED_BYTES = 4096
@@ -103,7 +103,7 @@ def tiling_for(rows: int, n: int, k: int) -> Tiling:
         return Tiling(16, 256, 4, 4) if n >= WIDE else Tiling(16, 512, 8, 3)
     if n >= WIDE:
         return Tiling(64, 128, 4, 4)
-    return Tiling(32, 256, 4, 6) if k > n else Tiling(64, 128, 4, 6)
+    return Tiling(32, 256, 4, 6) if k > n and rows <= 16 else Tiling(64, 128, 4, 6)
 
 
 @cache
