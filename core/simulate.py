@@ -17,6 +17,7 @@ from core.simulation.kernel.loop import advance
 from core.simulation.kernel.names import CLOCK_END, DONE, NOW, STUCK
 from core.simulation.load import TICKS_PER_S, check_trace, serving_load
 from core.simulation.machine import MODES, Machine, Mode
+from core.simulation.profile_times import prefill_from_profile
 from core.simulation.result import Latency, Series, SimulationResult
 from core.simulation.state import Engine, Rules, as_arrays, as_lists, new_engine
 from core.simulation.step_times import (
@@ -36,6 +37,7 @@ __all__ = [
     "SimulationResult",
     "StepTimes",
     "assumed_prefill",
+    "prefill_from_profile",
     "simulate",
     "simulate_times",
     "step_times",

@@ -50,6 +50,9 @@ def collect(
         decode_steps=_steps(engine.decode_steps, SizeUnit.REQUESTS, makespan, trace.name),
         mixed_steps=_steps(engine.mixed_steps, SizeUnit.TOKENS, makespan, trace.name),
         mixed_rows=engine.mixed_rows,
+        running_steps=_steps(
+            engine.decode_steps + engine.mixed_running, SizeUnit.REQUESTS, makespan, trace.name
+        ),
         arrival_s=_seconds(engine.arrival, served, len(trace)),
         first_token_s=_seconds(engine.first, served, len(trace)),
         finish_s=_seconds(engine.finish, served, len(trace)),

@@ -44,6 +44,7 @@ class SimulationResult:
     decode_steps : steps of decoding requests alone [requests]
     mixed_steps : steps with prefill, decoding requests' tokens included [tokens]
     mixed_rows : (max_num_seqs + 1,) steps with prefill by requests that decoded in them
+    running_steps : all steps by requests that ran, in prefill or decode [requests]
     arrival_s, first_token_s, finish_s : (n,) as the trace; NaN for rejected requests [s]
     rejected : (r,) indices of requests that can never fit
     preemptions, recomputed_tokens : requests sent back, and tokens computed again for them
@@ -60,6 +61,7 @@ class SimulationResult:
     decode_steps: StepHistogram
     mixed_steps: StepHistogram
     mixed_rows: IntArray
+    running_steps: StepHistogram
     arrival_s: FloatArray
     first_token_s: FloatArray
     finish_s: FloatArray

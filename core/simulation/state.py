@@ -45,7 +45,7 @@ class Engine(NamedTuple):
     Per slot of a decoding request (max_num_seqs,): request, residue, key (value of EMITTED at
     which it is done), before and after (admission order), heap and place (by key), free.
     Per step size: decode, mixed and their floors (given times), decode_steps, mixed_steps,
-    mixed_rows (counts).
+    mixed_rows, mixed_running (counts).
     ring (block,) decoding requests by the step that needs their next block; stack: preempted
     requests, last one first; batch: prefills that end in this step; cohort_*: decoding requests
     by the time of their last token; gaps: inter-token times by bin; series_*: samples.
@@ -74,6 +74,7 @@ class Engine(NamedTuple):
     decode_steps: Any
     mixed_steps: Any
     mixed_rows: Any
+    mixed_running: Any
     ring: Any
     stack: Any
     batch: Any
@@ -141,7 +142,7 @@ def new_engine(load: Load, rules: Rules, concurrency: int | None) -> tuple[Engin
     lengths = (
         (len(arrival), ("generated", "last")),
         (rules.max_seqs, ("request", "residue", "key", "before", "after", "heap", "place")),
-        (rules.max_seqs + 1, ("decode_steps", "mixed_rows", "stack", "batch")),
+        (rules.max_seqs + 1, ("decode_steps", "mixed_rows", "mixed_running", "stack", "batch")),
         (rules.max_seqs + 1, ("cohort_time", "cohort_count")),
         (rules.budget + 1, ("mixed_steps",)),
         (rules.block, ("ring",)),

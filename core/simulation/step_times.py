@@ -67,15 +67,29 @@ class PrefillCost:
                 raise SettingError(f"{name} is {value}; it must be 0 or more.")
 
 
-def assumed_prefill(cost: StepCost, reference_context_tokens: int | None = None) -> PrefillCost:
+def most_context_us(cost: StepCost, reference_context_tokens: int, max_rows: int) -> float:
+    """The context coefficient at which the reference takes nine tenths of some decode step [us].
+
+    More is not credible: the curve would hold little but context.
+    """
+    rows = np.arange(1, max_rows + 1, dtype=np.int64)
+    least = np.minimum(replay_us_at(cost, rows), eager_us_at(cost, rows))
+    return float((0.9 * least / (rows * max(1, reference_context_tokens))).min())
+
+
+def assumed_prefill(
+    cost: StepCost, reference_context_tokens: int | None = None, max_rows: int = 1024
+) -> PrefillCost:
     """Prompts and context in proportion to the smallest replay of `cost`.
 
     reference_context_tokens : context at which `cost` was measured; 256 when not known.
+    max_rows : context is assumed cheap enough for decode steps of so many requests
     Right for a card and a model whose ratios are those of an 8B model on an H200; labelled so.
     """
     smallest = float(replay_us_at(cost, [1])[0])
     reference = REFERENCE_CONTEXT if reference_context_tokens is None else reference_context_tokens
-    token, context = smallest / TOKENS_PER_STEP, smallest / CONTEXT_PER_STEP
+    token = smallest / TOKENS_PER_STEP
+    context = min(smallest / CONTEXT_PER_STEP, most_context_us(cost, reference, max_rows))
     return PrefillCost(
         BASE_STEPS * smallest,
         token,
@@ -138,7 +152,7 @@ def step_times(
     prefill : None takes `assumed_prefill`
     Raises CaptureSizesError, SettingError.
     """
-    prefill = prefill or assumed_prefill(cost)
+    prefill = prefill or assumed_prefill(cost, max_rows=machine.max_num_seqs)
     requests = np.arange(machine.max_num_seqs + 1, dtype=np.int64)
     width = machine.tokens_per_decode if cost.unit is SizeUnit.TOKENS else 1
     sizes = requests * width
@@ -153,7 +167,7 @@ def step_times(
     return StepTimes(
         _without_context(device, requests, prefill),
         np.where(captured, 0.0, eager),
-        prefill.base_us + prefill.us_per_token * tokens,
+        prefill.base_us + prefill.us_per_token * tokens.astype(np.float64),
         np.where(fits, graph_step_us_at(cost, [1])[0], eager_us_at(cost, [1])[0]),
         prefill.context_us_per_token,
         prefill.context_us_per_token if mixed_context is None else mixed_context,

@@ -61,6 +61,7 @@ class Engine:
         self.decode_steps: Counter[int] = Counter()
         self.mixed_steps: Counter[int] = Counter()
         self.mixed_rows: Counter[int] = Counter()
+        self.mixed_running: Counter[int] = Counter()
         self.to_come = list(requests)
         if rules.concurrency is not None:
             for request in requests[: rules.concurrency]:
@@ -145,6 +146,7 @@ class Engine:
             ticks = max(ticks, rules.mixed_floor[tokens])
             self.mixed_steps[tokens] += 1
             self.mixed_rows[len(decoders)] += 1
+            self.mixed_running[len(self.running)] += 1
         else:
             ticks = rules.decode[len(decoders)] + rules.context * context
             ticks = max(ticks, rules.decode_floor[len(decoders)])

@@ -126,6 +126,7 @@ def assert_equal(system: System, engine, scalars, expected: naive.Engine) -> Non
     assert counts(engine.decode_steps) == dict(expected.decode_steps)
     assert counts(engine.mixed_steps) == dict(expected.mixed_steps)
     assert counts(engine.mixed_rows) == dict(expected.mixed_rows)
+    assert counts(engine.mixed_running) == dict(expected.mixed_running)
     assert counts(engine.gaps) == dict(Counter(map(gap_bin, expected.gaps())))
     assert scalars[names.NOW] == expected.now
     assert scalars[names.PREEMPTIONS] == expected.preemptions

@@ -63,6 +63,7 @@ def count_mixed(e, s, tokens, rows, read, ticks):
     """Note a step with prefill."""
     e.mixed_steps[tokens] += 1
     e.mixed_rows[rows] += 1
+    e.mixed_running[s[DECODING] + s[CHUNKS]] += 1
     s[MIXED_TICKS] += ticks
     s[TOKENS] = tokens
     s[ROWS] = rows

@@ -1,0 +1,110 @@
+"""A recorded run of an engine: its requests, and when each of its steps began and ended."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.errors import FileContentError
+from core.records import FloatArray, IntArray, Trace
+
+KEYS = ("requests", "steps", "kv_blocks", "block")
+MAX_BYTES = 2**28
+
+
+@dataclass(frozen=True)
+class EngineRun:
+    """Requests (n,) and steps (m,) of one run, in order; times in seconds of one clock.
+
+    running_before, running_after : (m,) requests running when a step began and when it had ended
+    waiting_before : (m,) requests waiting when it began
+    decode_step_us : median decode step by batch size, measured apart from the run [us]
+    capture_sizes : empty where the engine ran eager
+    """
+
+    trace: Trace
+    first_token_s: FloatArray
+    finish_s: FloatArray
+    step_start_s: FloatArray
+    step_s: FloatArray
+    running_before: IntArray
+    waiting_before: IntArray
+    running_after: IntArray
+    kv_tokens: int
+    block_size_tokens: int
+    capture_sizes: tuple[int, ...]
+    decode_step_us: Mapping[int, float] = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def makespan_s(self) -> float:
+        return float(np.max(self.finish_s))
+
+
+def load_engine_run(path: str | Path) -> EngineRun:
+    """Read a recorded run (JSON, also gzipped). Raises FileContentError, OSError."""
+    path = Path(path)
+    raw = path.read_bytes()
+    try:
+        if raw[:2] == b"\x1f\x8b":
+            with gzip.open(path) as stream:
+                raw = stream.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise FileContentError(f"{path.name}: more than {MAX_BYTES >> 20} MiB of JSON.")
+        document = json.loads(raw)
+    except (ValueError, OSError, EOFError) as error:
+        raise FileContentError(f"{path.name}: no JSON of a recorded run ({error}).") from error
+    return _run(document, path.name.split(".json")[0])
+
+
+def _run(document: Any, name: str) -> EngineRun:
+    missing = [key for key in KEYS if not isinstance(document, dict) or key not in document]
+    if missing:
+        raise FileContentError(f"{name}: a recorded run has {', '.join(KEYS)}; {missing[0]} lacks.")
+    requests, steps = _table(document, "requests", 6, name), _table(document, "steps", 5, name)
+    order = np.argsort(requests[:, 1], kind="stable")
+    requests = requests[order]
+    arrival = requests[:, 1]
+    trace = Trace(
+        requests[:, 2].astype(np.int64), requests[:, 3].astype(np.int64), arrival, name=name
+    )
+    return EngineRun(
+        trace,
+        requests[:, 4],
+        requests[:, 5],
+        steps[:, 0],
+        steps[:, 1],
+        steps[:, 2].astype(np.int64),
+        steps[:, 3].astype(np.int64),
+        steps[:, 4].astype(np.int64),
+        int(document["kv_blocks"]) * int(document["block"]),
+        int(document["block"]),
+        _sizes(document.get("config")),
+        {int(k): float(v) for k, v in (document.get("decode_step_us") or {}).items() if v},
+        name,
+    )
+
+
+def _table(document: Mapping[str, Any], key: str, width: int, name: str) -> FloatArray:
+    """Rows of numbers; the identifier of a request is left out of the reckoning."""
+    rows = document[key]
+    try:
+        table = np.array(
+            [[0.0 if isinstance(x, str) else float(x) for x in row[:width]] for row in rows]
+        )
+    except (TypeError, ValueError) as error:
+        raise FileContentError(f"{name}: {key} holds what is no number ({error}).") from error
+    if table.ndim != 2 or table.shape[1] != width or not np.isfinite(table).all():
+        raise FileContentError(f"{name}: {key} must be rows of {width} finite values.")
+    return table
+
+
+def _sizes(config: Any) -> tuple[int, ...]:
+    parts = str(config).strip("[] ").split(",")
+    return tuple(sorted(int(part) for part in parts if part.strip().isdigit()))

@@ -1,0 +1,83 @@
+"""Step times from what engines print: decode tables by batch size, and iteration lines of a log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from core.calibration.lockstep import StepSamples
+from core.cost_fit import fit_curve
+from core.errors import SettingError
+from core.padding import bucket_of
+from core.records import FloatArray, Origin, StepCost
+
+ITERATION = re.compile(
+    r"Iteration\(\d+\): (\d+) context requests, (\d+) context tokens, (\d+) generation requests, "
+    r"(\d+) generation tokens, iteration elapsed time: (\d+(?:\.\d+)?) ms(?! \(dummy\))"
+)
+"""vLLM --enable-logging-iteration-details, releases 0.15 to 0.33."""
+
+
+def cost_from_tables(
+    graph_us: Mapping[int, float],
+    capture_sizes: Sequence[int],
+    eager_us: Mapping[int, float] | None = None,
+    *,
+    source: str = "decode table",
+) -> StepCost:
+    """Replay and eager curves from decode steps by batch size [us].
+
+    graph_us : batch -> step of an engine with these capture sizes; a batch was padded to its
+        bucket, so it is a point of the bucket (the median of those that share one); batches above
+        the largest size ran eager and are left to eager_us
+    eager_us : batch -> step without graphs; None takes the replay curve
+    Raises SettingError if no batch was on a graph, CaptureSizesError.
+    """
+    points: dict[int, list[float]] = {}
+    batches = np.array(sorted(graph_us), np.int64)
+    for batch, bucket in zip(batches, bucket_of(batches, capture_sizes), strict=True):
+        if bucket > 0:
+            points.setdefault(int(bucket), []).append(graph_us[int(batch)])
+    if not points:
+        raise SettingError(f"{source}: none of its batches ran on a graph of these capture sizes.")
+    top = max(2, *capture_sizes, *(eager_us or {}))
+    sizes = np.arange(1, top + 1, dtype=np.int64)
+    replay = _curve({size: float(np.median(us)) for size, us in points.items()}, sizes)
+    eager = _curve(eager_us, sizes) if eager_us else replay
+    return StepCost(sizes, replay, eager, np.zeros(top), Origin.FITTED, f"{source}, fitted")
+
+
+def _curve(table: Mapping[int, float], sizes: np.ndarray) -> FloatArray:
+    points = sorted(table.items())
+    return fit_curve(
+        np.array([size for size, _ in points], np.int64),
+        np.array([us for _, us in points], np.float64),
+    ).at(sizes)
+
+
+def iteration_samples(lines: Iterable[str]) -> StepSamples:
+    """Steps of a vLLM log with iteration details; what they read as context is not in it.
+
+    Times are of the step alone, without the host's time between steps. Dummy steps of idle
+    data-parallel ranks and steps without tokens are no steps.
+    Raises SettingError if no line is one.
+    """
+    rows = [tuple(map(float, match.groups())) for match in map(ITERATION.search, lines) if match]
+    rows = [row for row in rows if row[1] + row[3] > 0]
+    if not rows:
+        raise SettingError(
+            "The log has no iteration lines; start vLLM with --enable-logging-iteration-details."
+        )
+    prompts, prompt_tokens, requests, tokens, ms = np.array(rows).T
+    nothing = np.zeros(len(rows), np.int64)
+    return StepSamples(
+        np.cumsum(ms) / 1e3 - ms / 1e3,
+        ms * 1e3,
+        requests.astype(np.int64),
+        prompts.astype(np.int64),
+        np.where(prompts > 0, prompt_tokens + tokens, 0).astype(np.int64),
+        nothing,
+        nothing,
+    )
