@@ -12,7 +12,7 @@ from core.buckets.budget_table import Weights, cheapest
 from core.buckets.build import Limits, Price, build
 from core.buckets.frontier import FrontierPoint, frontier_point
 from core.buckets.problem import Problem
-from core.buckets.solve import use_numba
+from core.buckets.solve import compiled
 from core.errors import SettingError
 from core.memory import graph_bytes
 from core.records import FloatArray, GraphMemory, IntArray, PoolPolicy, StepCost, StepHistogram
@@ -100,8 +100,8 @@ def _bytes(
 
 def _levels(problem: Problem, max_levels: int, max_graphs: int | None) -> int:
     m = len(problem)
-    compiled = problem.pads_up and problem.rising and use_numba(m * max_levels)
-    if compiled and max_graphs is None:
+    orderly = max_graphs is None and problem.pads_up and problem.rising
+    if orderly and compiled("compiled_budget", m * max_levels) is not None:
         return max_levels
     return max(16, min(max_levels, MAX_CELLS // (m * m * (max_graphs or 1))))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from core.buckets.frontier import last_forced
 from core.buckets.layers import first_allowed
 from core.buckets.problem import Problem
-from core.buckets.solve import use_numba
+from core.buckets.solve import compiled
 from core.records import FloatArray, IntArray
 
 
@@ -77,11 +77,10 @@ Table = tuple[FloatArray, NDArray[np.int32]]
 
 
 def _table(problem: Problem, weights: Weights) -> Table:
-    if problem.pads_up and problem.rising and use_numba(len(problem) * weights.levels):
-        from core.buckets.compiled_budget import queue_table
-
-        return queue_table(problem, weights)
-    return every_table(problem, weights)
+    module = None
+    if problem.pads_up and problem.rising:
+        module = compiled("compiled_budget", len(problem) * weights.levels)
+    return every_table(problem, weights) if module is None else module.queue_table(problem, weights)
 
 
 def _empty(problem: Problem, weights: Weights) -> Table:

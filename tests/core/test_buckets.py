@@ -14,6 +14,7 @@ from core.buckets import frontier, optimal_buckets, set_cost
 from core.buckets.build import Limits, build
 from core.buckets.compiled import queue_layers, tree_layers
 from core.buckets.layers import monotone_layers, quadratic_layers
+from core.buckets.solve import compiled, solve
 from core.errors import CaptureSizesError, CostUnitError, HistogramError, SettingError
 from core.padding import padding_report
 from core.records import Origin, SizeUnit, StepCost, StepHistogram
@@ -179,6 +180,31 @@ def test_three_ways_through_the_layers_agree(histogram, cost, include):
     np.testing.assert_allclose(monotone_layers(problem, 6).costs, slow, rtol=1e-12)
     np.testing.assert_allclose(queue_layers(problem, 6).costs, slow, rtol=1e-12)
     np.testing.assert_allclose(tree_layers(problem, 6).costs, slow, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_large_instances_take_the_compiled_way_to_the_same_answer(rising):
+    """1,500 sizes: solve() hands them to numba, and every layer equals plain numpy's."""
+    rng = np.random.default_rng(3)
+    sizes = np.arange(1, 1501)
+    replay = 100 + rng.integers(0, 30, 1500).cumsum() if rising else rng.uniform(1, 9, 1500)
+    cost = StepCost(
+        sizes, replay.astype(float), 2.0 * replay, np.ones(1500), Origin.ASSUMED, "drawn"
+    )
+    problem = build(StepHistogram(sizes, rng.integers(1, 99, 1500)), cost)
+    assert compiled("compiled", len(problem) * 32) is not None
+    np.testing.assert_allclose(
+        solve(problem, 32).costs, quadratic_layers(problem, 32).costs, rtol=1e-12
+    )
+
+
+def test_without_numba_numpy_answers(monkeypatch):
+    """Where compiled code cannot be had the answer is the same, only later."""
+    histogram = StepHistogram(np.arange(1, 601), np.arange(1, 601))
+    before = frontier(histogram)
+    monkeypatch.setattr("core.buckets.solve._loaded", lambda name: None)
+    after = frontier(histogram)
+    assert [p.cost for p in after.points] == [p.cost for p in before.points]
 
 
 @given(histograms(), capture_sizes())
