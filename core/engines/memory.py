@@ -51,7 +51,8 @@ class MemoryAccount:
 def graph_cost(memory: GraphMemory, sizes: Sequence[int]) -> GraphCost:
     """First and second graph of a list, from measured points, in one shared pool.
 
-    The first holds its intermediate tensors; later ones reuse them and add what each graph adds.
+    The first holds its intermediate tensors and what the first capture takes once (fixed_bytes);
+    later ones reuse them and add what each graph adds.
     Raises SettingError when the list is empty or nothing was measured.
     """
     if not len(sizes) or not len(memory.sizes):
@@ -59,7 +60,7 @@ def graph_cost(memory: GraphMemory, sizes: Sequence[int]) -> GraphCost:
     order = np.array(sorted(sizes, reverse=True), np.int64)
     pool = line_at(memory.sizes, memory.pool_bytes, order)
     each = line_at(memory.sizes, memory.graph_bytes, order)
-    first = float(pool[0] + each[0])
+    first = float(pool[0] + each[0]) + memory.fixed_bytes
     return GraphCost(first, float(each[min(1, len(order) - 1)]), first + float(each[1:].sum()))
 
 

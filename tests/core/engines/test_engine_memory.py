@@ -132,3 +132,17 @@ def test_kv_sum() -> None:
     assert kv_cache_bytes(100, 0.5, 60) == 0
     with pytest.raises(SettingError):
         kv_cache_bytes(100, 1.5, 0)
+
+
+def test_what_the_first_capture_takes_once_is_in_the_first_graph():
+    """100 once, 2 a row of pool, 3 a graph: the first of (1, 8) takes 100 + 16 + 3."""
+    memory = GraphMemory(
+        np.array([1, 8]),
+        np.array([2.0, 16.0]),
+        np.array([3.0, 3.0]),
+        Origin.ASSUMED,
+        "by hand",
+        100.0,
+    )
+    cost = graph_cost(memory, (1, 8))
+    assert (cost.first_bytes, cost.second_bytes, cost.all_bytes) == (119, 3, 122)
