@@ -23,6 +23,7 @@ __all__ = [
     "kv_capacity",
     "kv_tokens",
     "model_memory",
+    "request_kv_bytes",
 ]
 
 BLOCK_SIZE_TOKENS = 16
@@ -88,6 +89,24 @@ def kv_tokens(
     _checked("The KV block", block_size_tokens, above=True)
     blocks = max(0, _floor(kv_bytes / (bytes_per_token * block_size_tokens)))
     return blocks, blocks * block_size_tokens
+
+
+def request_kv_bytes(
+    model: ModelMemory,
+    tokens: Sequence[int] | IntArray,
+    block_size_tokens: int = BLOCK_SIZE_TOKENS,
+) -> FloatArray:
+    """KV cache and state of requests of given lengths, in whole blocks: (n,) [bytes].
+
+    tokens : (n,) prompt plus output, so at their longest; windows stop growing
+    """
+    _checked("The KV block", block_size_tokens, above=True)
+    whole = np.ceil(np.asarray(tokens, float) / block_size_tokens) * block_size_tokens
+    total = np.full(whole.shape, float(model.state_bytes))
+    for layers in model.kv_layers:
+        kept = whole if layers.window_tokens is None else np.minimum(whole, layers.window_tokens)
+        total += layers.bytes_per_token * kept
+    return total
 
 
 def _floor(value: float) -> int:

@@ -8,14 +8,19 @@ import math
 
 def whole_list(text: str) -> list[int]:
     """`1,2,4` as [1, 2, 4]; spaces are fine. Raises ArgumentTypeError with one sentence."""
-    parts = [part for part in text.replace(",", " ").split() if part]
+    return [_whole(part) for part in text.replace(",", " ").split()]
+
+
+def _whole(part: str) -> int:
     try:
-        return [int(part) for part in parts]
+        value = int(part)
     except ValueError as error:
-        bad = next(part for part in parts if not part.lstrip("+-").isdigit())
         raise argparse.ArgumentTypeError(
-            f"{bad!r} is no whole number; give a list like 1,2,4"
+            f"{part!r} is no whole number; give a list like 1,2,4"
         ) from error
+    if abs(value) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{part} is too large for the size of a step")
+    return value
 
 
 def number(text: str) -> float:

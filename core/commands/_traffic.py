@@ -141,17 +141,20 @@ def _json_mapping(path: str) -> dict[str, Any] | None:
         return None
     if isinstance(data, dict) and isinstance(data.get("steps"), dict):
         data = data["steps"]
-    if isinstance(data, dict) and all(key.strip().lstrip("-").isdigit() for key in data):
-        return data
-    return None
+    return data if isinstance(data, dict) and all(map(_is_size, data)) else None
+
+
+def _is_size(key: str) -> bool:
+    return key.strip().isascii() and key.strip().removeprefix("-").isdigit()
 
 
 def _from_mapping(mapping: dict[str, Any], path: str) -> StepHistogram:
     for size, steps in mapping.items():
-        if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0 or int(size) < 1:
+        whole = isinstance(steps, int) and not isinstance(steps, bool)
+        if not whole or not 0 <= steps < 2**62 or not 1 <= int(size) < 2**31:
             raise FileContentError(
                 f"{path}: {steps!r} steps of size {size}; sizes are 1 or more, counts whole and 0 "
-                "or more."
+                "or more, both of a size that an engine could have."
             )
     counts = {int(size): steps for size, steps in mapping.items()}
     return StepHistogram.from_mapping(counts, source=path)

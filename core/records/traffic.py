@@ -116,7 +116,10 @@ class StepHistogram:
 
     @property
     def total_steps(self) -> int:
-        return int(self.steps.sum())
+        """Sum of the counts; Python integers where 64 bits would wrap."""
+        if float(self.steps.sum(dtype=float)) < 2**62:
+            return int(self.steps.sum())
+        return sum(self.steps.tolist())
 
     @property
     def useful_slots(self) -> int:

@@ -186,6 +186,39 @@ def test_bad_input_is_one_sentence(capsys, argv, words):
     assert words in err
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"1": 99999999999999999999}', "99999999999999999999 steps of size 1"),
+        ('{"0": 4}', "steps of size 0"),
+        ('{"1": 2.5}', "2.5 steps of size 1"),
+        ("{}", "holds no step"),
+        ("batch,count\n1,0\n", "no row can be used"),
+        ("", "empty"),
+    ],
+)
+def test_histograms_that_are_none(capsys, histogram_file, text, words):
+    """Counts are whole and of a size that an engine could have; an empty file is said to be so."""
+    assert main(["tune", "--histogram", histogram_file(text, "h.txt")]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_counts_near_the_end_of_64_bits(ask, histogram_file):
+    """Two sizes of 2**62 - 1 steps: their sum and their slots do not wrap."""
+    many = 2**62 - 1
+    found = ask("waste", "--sizes", "4", "--histogram", histogram_file({"1": many, "3": many}))
+    assert (found["steps"], found["slots"], found["padded"]) == (2 * many, 8 * many, 4 * many)
+
+
+@pytest.mark.parametrize("sizes", ["1,+-5", "1,\u00b2", "1,99999999999999999999", "1,2.5"])
+def test_lists_that_are_none(capsys, sizes):
+    """argparse's own refusal: exit 2 and one sentence that quotes the item."""
+    with pytest.raises(SystemExit) as stop:
+        main(["waste", "--sizes", sizes, "--batches", "1"])
+    assert stop.value.code == 2
+    assert sizes[2:] in capsys.readouterr().err
+
+
 def test_words_for_people(capsys):
     """Without --json each command answers in words."""
     assert main(["waste", "--sizes", "1,2,4,8", "--batches", "1,3,5,8"]) == 0

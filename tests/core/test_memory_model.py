@@ -7,6 +7,7 @@ import json
 import pytest
 
 from core.errors import ModelConfigError, SettingError
+from core.memory import request_kv_bytes
 from core.model_memory import kv_bytes_per_token, model_memory
 from tests.conftest import DATA
 from tests.core.cases import case
@@ -66,6 +67,15 @@ def test_a_window_stops_growing():
     layer = 2 * 8 * 256 * 2  # keys and values, 8 heads, 256 wide, 2 bytes
     assert model.kv_bytes_at(1000) == 42 * layer * 1000
     assert model.kv_bytes_at(10_000) == 21 * layer * (10_000 + 4096)
+
+
+def test_requests_at_their_own_lengths():
+    """Whole blocks of 16 tokens, windows counted: 1 token takes a block, 10,000 stop in half."""
+    model = model_memory(CONFIGS["gemma-2-9b"]["config"])
+    layer = 2 * 8 * 256 * 2
+    found = request_kv_bytes(model, [1, 10_000])
+    assert found.tolist() == [42 * layer * 16, 21 * layer * (10_000 + 4096)]
+    assert request_kv_bytes(model, [10_000], 1)[0] == model.kv_bytes_at(10_000)
 
 
 def test_hybrid_layers_keep_a_state_instead():
