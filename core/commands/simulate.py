@@ -6,14 +6,22 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from core.commands._cost import ASSUMED, add_profile, chosen_costs
+from core.commands._cost import ASSUMED, add_profile, load_profile
 from core.commands._numbers import number, whole_list
 from core.errors import SettingError
 from core.example_trace import gamma_arrivals
 from core.metrics import Percentiles
 from core.readers import read
-from core.records import StepHistogram, Trace
-from core.simulate import MODES, Machine, SimulationResult, simulate
+from core.records import StepCost, StepHistogram, Trace
+from core.simulate import (
+    MODES,
+    Machine,
+    PrefillCost,
+    SimulationResult,
+    prefill_from_profile,
+    simulate,
+)
+from core.step_cost import assumed_step_cost, cost_from_profile
 from core.trace_changes import scaled_arrivals, with_prefix_hit_rate
 
 NAME = "simulate"
@@ -58,11 +66,24 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         draft_tokens=args.draft_tokens,
         acceptance=args.acceptance,
     )
-    cost = chosen_costs(args.profile or ASSUMED).cost
-    assert cost is not None
+    cost, prefill = chosen_times(args.profile, args.max_num_seqs)
     sizes = None if args.eager else args.sizes
-    result = simulate(chosen_trace(args), machine, cost, sizes, concurrency=args.concurrency)
+    result = simulate(
+        *(chosen_trace(args), machine, cost, sizes), prefill=prefill, concurrency=args.concurrency
+    )
     return answer(result, args.ttft_limit_ms, args.tpot_limit_ms)
+
+
+def chosen_times(name: str | None, max_num_seqs: int) -> tuple[StepCost, PrefillCost | None]:
+    """Decode curve, and prompts and context, of a profile; assumed ones without.
+
+    Raises SettingError, RecordError, OSError.
+    """
+    if name is None or name == ASSUMED:
+        return assumed_step_cost(), None
+    profile = load_profile(name)
+    cost = cost_from_profile(profile)
+    return cost, prefill_from_profile(profile, cost, max_rows=max_num_seqs)
 
 
 def chosen_trace(args: argparse.Namespace) -> Trace:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from core.__main__ import main
+from core.records import DeviceInfo, MeasureRow, MeasureSpec, Profile, to_json_dict
 
 CSV = "arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,100,3\n0.001,50,1\n2.0,10,2\n"
 ASKED = [
@@ -101,3 +102,18 @@ def test_lengths_need_a_rate(tmp_path, capsys):
     assert main(["simulate", str(path), "--eager"]) == 2
     assert "--rate" in capsys.readouterr().err
     assert answer(capsys, str(path), "--eager", "--rate", "5")["requests"] == 2
+
+
+def test_a_profile_replaces_assumptions(csv, tmp_path, capsys):
+    """With a profile the decode curve is fitted; what it cannot tell is still named as assumed."""
+    rows = tuple(
+        MeasureRow(size, eager_us=900.0, replay_us=300.0 + size, samples=9) for size in (1, 2, 4)
+    )
+    profile = Profile(
+        DeviceInfo("cuda", "A card", True, copy_gbps=2000.0), MeasureSpec((1, 2, 4)), rows, "2026"
+    )
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(to_json_dict(profile)))
+    result = answer(capsys, csv, "--sizes", "1,2,4", "--profile", str(path))
+    assert "A card" in result["source"] and "prefill assumed" in result["source"]
+    assert 0.25 < result["tpot_ms"]["p50"] < 0.7
