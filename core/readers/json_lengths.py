@@ -104,6 +104,9 @@ def _counts(
 
 def _array(items: list[Any], name: str, options: ReadOptions) -> Reading:
     width = len(items[0]) if isinstance(items[0], list) else 0
+    quick = _quickly(items)
+    if quick is not None:
+        return array_reading(quick, FORMAT.name, FORMAT.label, name, options, Notes())
     good, drops = [], Drops()
     for number, item in enumerate(items, 1):
         fits = _is_row(item) and (len(item) if isinstance(item, list) else 0) == width
@@ -123,6 +126,15 @@ def _array(items: list[Any], name: str, options: ReadOptions) -> Reading:
     examples = {**reading.dropped_examples, **drops.examples}
     values = {**vars(reading), "rows": reading.rows + drops.total}
     return Reading(**{**values, "dropped": dropped, "dropped_examples": examples})
+
+
+def _quickly(items: list[Any]) -> Any:
+    """The array where all items are numbers, or lists of as many; None otherwise."""
+    try:
+        array = np.array(items)
+    except (ValueError, OverflowError):
+        return None
+    return array if array.dtype.kind in "iuf" and array.ndim in (1, 2) else None
 
 
 def _floats(rows: list[Any]) -> Any:

@@ -39,7 +39,7 @@ class ReadOptions:
     model: str | None = None
     part: str | None = None
     spread_ticks: bool = False
-    max_inflated_bytes: int = 2**31
+    max_inflated_bytes: int = 2**30
 
     def __post_init__(self) -> None:
         for role in self.columns:

@@ -16,9 +16,10 @@ from core.readers.common.arrow_columns import arrow_counts, arrow_texts, arrow_t
 from core.readers.common.clock import Clock
 from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
+from core.readers.common.grow import MAX_ROWS, FloatColumn, IntColumn
 from core.readers.common.head import Head
 from core.readers.common.reasons import Reasons, add_tally
-from core.readers.common.requests import FloatColumn, IntColumn, Notes, Requests, requests_reading
+from core.readers.common.requests import Notes, Requests, requests_reading
 from core.readers.common.source import Source
 from core.readers.common.table import FAILED, add_models
 from core.readers.options import ReadOptions
@@ -27,7 +28,6 @@ from core.readers.reading import Reading
 
 MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 17
-MAX_ROWS = 300_000_000
 FOOTER_BYTES = 64 << 20
 THRIFT_ITEMS = 1_000_000
 AZURE_NAMES = {"contexttokens": "prompt_tokens", "generatedtokens": "output_tokens"}
@@ -107,7 +107,9 @@ def _read(
     model = next((leaves[key] for key in MODEL_COLUMNS if key in leaves), None)
     status = next((leaves[key] for key in STATUS_COLUMNS if key in leaves), None)
     unit = columns.unit_in_name(names[roles["arrival"]]) if "arrival" in roles else None
-    state = _State(roles, Clock(options.time_unit, unit), model, status, options.model)
+    state = _State(
+        roles, Clock(options.time_unit, unit), model, status, options.model, file.metadata.num_rows
+    )
     wanted = [names[i] for i in roles.values()] + [n for n in (model, status) if n]
     for batch in _batches(file, sorted(set(wanted)), where):
         state.add({name: _leaf(batch, name) for name in wanted}, names, batch.num_rows)
@@ -126,7 +128,7 @@ def _batches(file: Any, wanted: list[str], where: str) -> Iterator[Any]:
     import pyarrow as pa
 
     try:
-        yield from file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)
+        yield from file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=True)
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
         raise damaged(where) from error
 
@@ -154,13 +156,14 @@ class _State:
         model: str | None,
         status: str | None,
         only: str | None,
+        rows: int,
     ) -> None:
         self.roles, self.clock, self.model, self.status = roles, clock, model, status
         self.only = only
         self.drops = Drops()
         self.tally: dict[str, int] = {}
-        self._ints = {role: IntColumn() for role in roles if role != "arrival"}
-        self._arrival = FloatColumn()
+        self._ints = {role: IntColumn(rows) for role in roles if role != "arrival"}
+        self._arrival = FloatColumn(rows if "arrival" in roles else 0)
         self._row = 1
 
     def add(self, arrays: dict[str, Any], names: list[str], rows: int) -> None:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 import core.readers as package
 from core.errors import InputError
+from core.readers.common.containers import CHUNK_BYTES
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
+from core.readers.common.log_text import strip_ansi
 from core.readers.common.source import open_source
 from core.readers.common.unknown import refuse_known, unknown
 from core.readers.options import ReadOptions
 
-LOOK_BYTES = 16 << 20
-LOOK_CHARS = 4000
+LOOK_BYTES = 64 << 20
 
 
 @cache
@@ -47,16 +49,18 @@ def _further_in(head: Head) -> Format | None:
     """An engine's log that begins with pages of other messages."""
     if not head.is_text or head.source.complete:
         return None
+    if head.json is not None and not head.json.lines:
+        return None
     logs = [form for form in formats() if form.marks is not None]
+    any_mark = re.compile("|".join(form.marks.pattern for form in logs if form.marks))
     seen = 0
-    for _, line in head.source.lines():
-        seen += len(line)
-        text = line[:LOOK_CHARS].decode("utf-8", "replace")
-        for form in logs:
-            if form.marks is not None and form.marks.search(text):
-                return form
-        if seen > LOOK_BYTES:
-            return None
+    with head.source.open() as stream:
+        while seen < LOOK_BYTES and (data := stream.read(CHUNK_BYTES)):
+            seen += len(data)
+            text = strip_ansi(data.decode("utf-8", "replace"))
+            found = any_mark.search(text)
+            if found:
+                return next(f for f in logs if f.marks and f.marks.search(found[0]))
     return None
 
 

@@ -90,6 +90,8 @@ def _as_int64(values: NDArray[Any]) -> NDArray[Any]:
 def mark_counts(values: NDArray[Any], role: str, reasons: Reasons) -> None:
     """Note rows whose value is no count: blank, a fraction, too large, 0 or below."""
     label = label_of(role)
+    if values.dtype.kind != "f" and len(values) and values.min() >= 1 and values.max() <= MAX_COUNT:
+        return
     if values.dtype.kind == "f":
         blank = ~np.isfinite(values)
         reasons.mark(blank, f"{label} is blank")

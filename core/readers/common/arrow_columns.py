@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.errors import ColumnMappingError
 from core.readers.common.arrays import mark_counts
 from core.readers.common.cells import parse_count
-from core.readers.common.clock import Clock
+from core.readers.common.clock import PER_SECOND, Clock
 from core.readers.common.columns import label_of
 from core.readers.common.reasons import Reasons
 from core.records import FloatArray, IntArray
@@ -34,21 +34,22 @@ def arrow_counts(array: Any, role: str, reasons: Reasons, zero_reason: str) -> I
 
     array, label = _plain(array), label_of(role)
     kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if _is_text(kind):
         return _from_texts(array, role, label, reasons, zero_reason)
     if pa.types.is_decimal(kind):
         array = array.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         raise ColumnMappingError(f"A column of {kind} cannot hold {label}; choose another column.")
-    blank = _mask(array)
-    reasons.mark(blank, f"{label} is blank")
-    if pa.types.is_null(kind):
-        return np.zeros(len(array), np.int64)
-    values = array.fill_null(1).to_numpy(zero_copy_only=False)
+    if array.null_count:
+        reasons.mark(_mask(array), f"{label} is blank")
+        if pa.types.is_null(kind):
+            return np.zeros(len(array), np.int64)
+        array = array.fill_null(1)
+    values = array.to_numpy(zero_copy_only=False)
     mark_counts(values, role, reasons)
     if values.dtype.kind == "f":
         values = np.where(np.isfinite(values) & (np.abs(values) < 2**62), values, 0)
-    return values.astype(np.int64)
+    return values.astype(np.int64, copy=False)
 
 
 def _from_texts(array: Any, role: str, label: str, reasons: Reasons, zero_reason: str) -> IntArray:
@@ -74,31 +75,38 @@ def arrow_times(array: Any, clock: Clock, reasons: Reasons) -> FloatArray:
     import pyarrow as pa
 
     array = _plain(array)
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.timestamp("us"))
     kind = array.type
-    blank = _mask(array)
-    reasons.mark(blank, "arrival is blank")
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        stamps = array.cast(
-            pa.timestamp("us") if pa.types.is_date(kind) else pa.timestamp(kind.unit)
-        )
-        per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[stamps.type.unit]
-        raw = stamps.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        return clock.stamps(raw, per_second, ~blank)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        seconds, good = clock.texts(array.fill_null("").to_pylist())
-        reasons.mark(~good & ~blank, "arrival is not a time")
+    blank = _mask(array) if array.null_count else None
+    if blank is not None:
+        reasons.mark(blank, "arrival is blank")
+        array = array.fill_null("" if _is_text(kind) else pa.scalar(0, pa.int64()).cast(kind))
+    if pa.types.is_timestamp(kind):
+        raw = array.cast(pa.timestamp(kind.unit)).view(pa.int64()).to_numpy(zero_copy_only=False)
+        good = np.ones(len(raw), bool) if blank is None else ~blank
+        return clock.stamps(raw, PER_SECOND[kind.unit], good)
+    if _is_text(kind):
+        seconds, good = clock.texts(array.to_pylist())
+        reasons.mark(~good, "arrival is not a time")
         return np.nan_to_num(seconds)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise ColumnMappingError(f"A column of {kind} cannot hold arrivals; choose another column.")
-    values = array.fill_null(0).to_numpy(zero_copy_only=False)
-    if values.dtype.kind == "f":
+    values = array.to_numpy(zero_copy_only=False)
+    is_float = values.dtype.kind == "f"
+    if is_float:
         reasons.mark(~np.isfinite(values), "arrival is not a time")
         values = np.nan_to_num(values, posinf=0.0, neginf=0.0)
+    good = slice(None) if blank is None else ~blank
     result = np.zeros(len(values))
-    result[~blank] = clock.numbers(
-        values[~blank].astype(np.float64 if values.dtype.kind == "f" else np.int64)
-    )
+    result[good] = clock.numbers(values[good].astype(np.float64 if is_float else np.int64))
     return result
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def arrow_texts(array: Any) -> Any:
@@ -107,6 +115,6 @@ def arrow_texts(array: Any) -> Any:
     import pyarrow as pa
 
     plain = _plain(array)
-    if not pa.types.is_string(plain.type) and not pa.types.is_large_string(plain.type):
+    if not _is_text(plain.type):
         plain = pa.array(["" if v is None else str(v) for v in plain.to_pylist()])
     return pd.Series(plain.fill_null("").to_pylist(), dtype="str")

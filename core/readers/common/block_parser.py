@@ -9,55 +9,69 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.readers.common.blocks import PIECE_BYTES, Block, Wanted, iter_pieces
+from core.readers.common.blocks import PIECE_BYTES, Block, Wanted, count_lines, iter_pieces
 from core.readers.common.cells import MAX_COUNT, is_blank, parse_count, plain_number
 from core.readers.common.columns import label_of
 from core.readers.common.dialect import Dialect, looks_like_time
 from core.readers.common.drops import Drops
 from core.readers.common.reasons import Reasons, add_tally
-from core.records import FloatArray
+from core.readers.common.scan import ScanAhead
+from core.records import FloatArray, IntArray
 
 
 class BlockParser:
-    """Parses blocks of one file; `drops` and `comments` add up over them."""
+    """Parses blocks of one file; `drops` and `comments` add up over them.
 
-    def __init__(self, dialect: Dialect, wanted: Wanted, drops: Drops) -> None:
+    size_bytes : of the file, where known [bytes]; large files are worth a compiled scanner
+    """
+
+    def __init__(self, dialect: Dialect, wanted: Wanted, drops: Drops, size_bytes: int = 0) -> None:
         self.dialect = dialect
         self.wanted = wanted
         self.drops = drops
         self.comments = 0
         self._arrival_kind: str | None = None
+        self._ahead = ScanAhead(dialect, wanted, size_bytes)
 
-    def parse(self, line: int, block: bytes) -> Iterator[Block]:
-        """Rows of a block that starts at `line`."""
-        fast = self._fast(line, block)
+    def parse_all(self, blocks: Iterable[tuple[int, bytes]]) -> Iterator[Block]:
+        """Rows of (line number, block), in the order of the file."""
+        kind = None if self.wanted.arrival is None else self._arrival_dtype()
+        for line, block, scanned in self._ahead.run(blocks, kind):
+            quick = None if scanned is None else self._ruled(line, *scanned, {})
+            if quick is not None:
+                yield quick
+            else:
+                yield from self._parse(line, block)
+
+    def _parse(self, line: int, block: bytes) -> Iterator[Block]:
+        fast = self._by_pandas(line, block)
         if fast is not None:
             yield fast
         elif len(block) <= PIECE_BYTES or b'"' in block:
             yield self._slow(line, block)
         else:
             for start, piece in iter_pieces(line, block):
-                yield self._fast(start, piece) or self._slow(start, piece)
+                yield self._by_pandas(start, piece) or self._slow(start, piece)
 
     # clean blocks ------------------------------------------------------------------------------
 
-    def _fast(self, line: int, block: bytes) -> Block | None:
+    def _by_pandas(self, line: int, block: bytes) -> Block | None:
         import pandas as pd
 
-        wanted, lines = self.wanted, block.count(b"\n")
+        wanted, lines = self.wanted, count_lines(block)
         delimiter = self.dialect.delimiter.encode()
         if block.count(delimiter) != lines * (len(self.dialect.names) - 1):
             return None  # a row with more or fewer cells, or a quoted delimiter
         dtypes: Any = {index: "int64" for index, _ in wanted.counts.values()}
-        dtypes.update({column: "str" for column, _ in wanted.rules})
-        dtypes.update({column: "str" for column in wanted.tally})
+        texts = [*(column for column, _ in wanted.rules), *wanted.tally]
+        dtypes.update(dict.fromkeys(texts, "str"))
         if wanted.arrival is not None:
             dtypes[wanted.arrival] = self._arrival_dtype()
         try:
@@ -71,7 +85,11 @@ class BlockParser:
             return None
         if len(frame) != lines:
             return None  # blank lines: line numbers would drift
-        return self._ruled(line, {column: frame[column] for column in dtypes})
+        counts = {role: frame[column].to_numpy() for role, (column, _) in wanted.counts.items()}
+        arrival = None if wanted.arrival is None else frame[wanted.arrival]
+        if arrival is not None and self._arrival_kind != "str":
+            arrival = arrival.to_numpy()
+        return self._ruled(line, counts, arrival, {column: frame[column] for column in texts})
 
     def _arrival_dtype(self) -> str:
         if self._arrival_kind is None:
@@ -86,40 +104,47 @@ class BlockParser:
             )
         return self._arrival_kind
 
-    def _ruled(self, line: int, cells: dict[int, Any]) -> Block | None:
+    def _ruled(
+        self, line: int, counts: dict[str, IntArray], arrival: Any, texts: dict[int, Any]
+    ) -> Block | None:
         """Apply rules, least values and the clock to whole columns."""
-        rows = len(next(iter(cells.values())))
+        rows = len(next(iter(counts.values())))
         reasons = Reasons(rows)
         for column, rule in self.wanted.rules:
-            reasons.by_text(cells[column], rule)
-        counts = {}
-        for role, (column, least) in self.wanted.counts.items():
-            values = cells[column].to_numpy()
-            counts[role] = values
+            reasons.by_text(texts[column], rule)
+        for role, (_, least) in self.wanted.counts.items():
+            values = counts[role]
             if values.max(initial=0) > MAX_COUNT:
                 return None
+            if values.min(initial=least) >= least:
+                continue
             zero = self.wanted.zero_reasons.get(role)
             if zero:
                 reasons.mark(values == 0, zero)
             reasons.mark(values < least, f"{label_of(role)} is below {least}")
         arrival_s = None
-        if self.wanted.arrival is not None:
-            column = cells[self.wanted.arrival]
-            if self._arrival_kind == "str":
-                arrival_s, good = self.wanted.clock.texts(column)
-                reasons.mark(~good, "arrival is not a time")
-            else:
-                values = column.to_numpy()
-                if values.dtype.kind == "f" and not np.isfinite(values).all():
-                    return None
-                arrival_s = self.wanted.clock.numbers(values)
+        if arrival is not None:
+            if arrival.dtype.kind == "f" and not np.isfinite(arrival).all():
+                return None
+            arrival_s = self._seconds(arrival, reasons)
         for column, tally in self.wanted.tally.items():
-            add_tally(cells[column], tally)
+            add_tally(texts[column], tally)
         keep = reasons.settle(line, self.drops)
         if keep is not None:
             counts = {role: values[keep] for role, values in counts.items()}
             arrival_s = None if arrival_s is None else arrival_s[keep]
         return Block(rows, counts, arrival_s)
+
+    def _seconds(self, arrival: Any, reasons: Reasons) -> FloatArray:
+        """Seconds of a whole column: dates as texts, dates as nanoseconds, or numbers."""
+        clock = self.wanted.clock
+        if self._arrival_kind != "str":
+            return clock.numbers(arrival)
+        if isinstance(arrival, np.ndarray) and arrival.dtype == np.int64:
+            return clock.zoneless_ns(arrival)
+        seconds, good = clock.texts(arrival)
+        reasons.mark(~good, "arrival is not a time")
+        return seconds
 
     # blocks with bad rows ----------------------------------------------------------------------
 

@@ -83,6 +83,16 @@ class Clock:
             seconds[good] = (stamps[good] - self._origin) / 10**9
         return seconds, good
 
+    def zoneless_ns(self, values: IntArray) -> FloatArray:
+        """(n,) nanoseconds since 1970 of dates without a zone -> (n,) [s]."""
+        self.is_text = True
+        self.zoneless += len(values)
+        if len(values) == 0:
+            return np.empty(0)
+        origin = values[0].item() if self._origin is None else self._origin
+        self._origin = origin
+        return (values - origin) / 10**9
+
     def stamps(self, values: IntArray, per_second: int, good: NDArray[np.bool_]) -> FloatArray:
         """(n,) timestamps of `per_second` ticks since 1970 -> (n,) [s]; 0 where not good."""
         self.is_text = True
@@ -97,6 +107,10 @@ class Clock:
         import pandas as pd
 
         series = pd.Series(cells, dtype="str")
+        quick = _plain_dates(series)
+        if quick is not None:
+            self.zoneless += len(series)
+            return quick, np.ones(len(quick), bool)
         try:
             stamps = pd.to_datetime(series, format="ISO8601", errors="coerce")
             zoned = len(series) if stamps.dt.tz is not None else 0
@@ -127,6 +141,17 @@ class Clock:
                 "those without were read as UTC."
             ]
         return []
+
+
+def _plain_dates(series: Any) -> IntArray | None:
+    """(n,) nanoseconds of texts that are all ISO dates without a zone; None otherwise."""
+    import pyarrow as pa
+
+    try:
+        stamps = pa.array(series).cast(pa.timestamp("ns"))
+    except pa.ArrowInvalid:
+        return None
+    return None if stamps.null_count else stamps.view(pa.int64()).to_numpy()
 
 
 def _nanoseconds(stamps: Any) -> tuple[IntArray, NDArray[np.bool_]]:

@@ -18,11 +18,12 @@ Opener = Callable[[], BinaryIO]
 
 CHUNK_BYTES = 1 << 20
 SPOOL_BYTES = 32 << 20
+PACKED_CHUNK_BYTES = 64 << 10
 XZ_MEMORY_BYTES = 256 << 20
-RATIO_FLOOR_BYTES = 128 << 20
-MAX_RATIO = 400
+RATIO_FLOOR_BYTES = 32 << 20
+MAX_RATIO = 100
 """Past the floor, a stream this many times its packed size is taken for an inflate bomb; logs and
-traces reach 10 to 50."""
+traces reach 5 to 40."""
 
 _BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, ValueError)
 
@@ -72,23 +73,43 @@ _CODECS: tuple[tuple[str, bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
 )
 
 
+class _Counted(io.RawIOBase):
+    """A stream that knows how many bytes were taken from it."""
+
+    def __init__(self, inner: BinaryIO) -> None:
+        self._inner = inner
+        self.taken = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        data = self._inner.read(len(buffer))
+        buffer[: len(data)] = data
+        self.taken += len(data)
+        return len(data)
+
+
 class CappedReader(io.RawIOBase):
-    """A packed stream that ends in one sentence when it is broken or grows too large."""
+    """A packed stream that ends in one sentence when it is broken or grows too large.
+
+    consumed : packed bytes taken so far
+    """
 
     def __init__(
         self,
         inner: BinaryIO,
         what: str,
         name: str,
-        packed_bytes: int | None,
+        consumed: Callable[[], int],
         limit: int,
         owned: tuple[Any, ...] = (),
     ) -> None:
         self._inner = inner
         self._owned = owned
+        self._consumed = consumed
         self._what = what
         self._name = name
-        self._packed_bytes = packed_bytes
         self._limit = limit
         self._seen = 0
 
@@ -122,8 +143,7 @@ class CappedReader(io.RawIOBase):
                 f"{self._name}: the {self._what} data grows past {self._limit:,} bytes; unpack it, "
                 "cut it, or raise the limit (max_inflated_bytes)."
             )
-        packed = self._packed_bytes
-        if packed and self._seen > RATIO_FLOOR_BYTES and self._seen > MAX_RATIO * packed:
+        if self._seen > RATIO_FLOOR_BYTES and self._seen > MAX_RATIO * self._consumed():
             raise FileContentError(
                 f"{self._name}: the {self._what} data grows to more than {MAX_RATIO} times its "
                 "size, which no trace or log does; unpack it and give the plain file."
@@ -149,13 +169,15 @@ def codec_of(magic: bytes) -> str | None:
     return next((name for name, start, _ in _CODECS if magic.startswith(start)), None)
 
 
-def inflated(packed: Opener, codec: str, name: str, packed_bytes: int | None, limit: int) -> Opener:
+def inflated(packed: Opener, codec: str, name: str, limit: int) -> Opener:
     """An opener of the unpacked bytes, which reads from the start each time it is called."""
     decode = next(make for known, _, make in _CODECS if known == codec)
 
     def opener() -> BinaryIO:
         stream = packed()
-        capped = CappedReader(decode(stream), codec, name, packed_bytes, limit, (stream,))
+        counted = _Counted(stream)
+        inner = decode(io.BufferedReader(counted, PACKED_CHUNK_BYTES))
+        capped = CappedReader(inner, codec, name, lambda: counted.taken, limit, (stream,))
         return io.BufferedReader(capped, CHUNK_BYTES)
 
     return opener
@@ -202,7 +224,11 @@ def zip_member(packed: Opener, member: zipfile.ZipInfo, name: str, limit: int) -
                 f"{name}: {member.filename} cannot be unpacked; unpack the archive first."
             ) from error
         owned = (archive, stream)
-        capped = CappedReader(inner, "zip", name, member.compress_size, limit, owned)  # type: ignore[arg-type]
+
+        def consumed() -> int:
+            return stream.tell() - member.header_offset
+
+        capped = CappedReader(inner, "zip", name, consumed, limit, owned)  # type: ignore[arg-type]
         return io.BufferedReader(capped, CHUNK_BYTES)
 
     return opener

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.errors import FileContentError, UnknownFormatError
 
-MAX_ITEMS = 300_000_000
+MAX_ITEMS = 150_000_000
 
 
 def read_npy(stream: BinaryIO, name: str) -> np.ndarray[Any, Any]:

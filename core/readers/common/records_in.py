@@ -10,8 +10,9 @@ import numpy as np
 from core.readers.common.cells import count_of, is_blank, plain_number
 from core.readers.common.clock import Clock
 from core.readers.common.drops import Drops
+from core.readers.common.grow import FloatColumn, IntColumn
 from core.readers.common.head import Head, parse_json
-from core.readers.common.requests import FloatColumn, IntColumn, Requests
+from core.readers.common.requests import Requests
 from core.readers.common.source import Source
 from core.readers.common.table import FAILED
 

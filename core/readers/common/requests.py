@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.errors import FileContentError
 from core.readers.common.clock import ABSURD_RPS, spread_ticks
 from core.readers.common.drops import Drops
 from core.readers.common.lengths import clipping_warning, length_histogram
+from core.readers.common.ties import backward_steps, tie_counts
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
 from core.records import FloatArray, Grade, IntArray, Trace
@@ -20,46 +20,6 @@ from core.records import FloatArray, Grade, IntArray, Trace
 TICK_SHARE = 0.2
 """More requests than this sharing an arrival are worth a warning."""
 SLOW_GAP_S = 60.0
-
-
-class IntColumn:
-    """Grows by blocks in 32 bits; ten million rows then cost 40 MB until the end."""
-
-    def __init__(self) -> None:
-        self._parts: list[NDArray[np.int32]] = []
-
-    def add(self, values: IntArray) -> None:
-        self._parts.append(values.astype(np.int32))
-
-    def finish(self) -> IntArray:
-        """(n,) int64; the parts are given up on the way."""
-        result = np.empty(sum(map(len, self._parts)), np.int64)
-        end = len(result)
-        while self._parts:
-            part = self._parts.pop()
-            result[end - len(part) : end] = part
-            end -= len(part)
-        return result
-
-
-class FloatColumn:
-    """Grows by blocks."""
-
-    def __init__(self) -> None:
-        self._parts: list[FloatArray] = []
-
-    def add(self, values: FloatArray) -> None:
-        self._parts.append(values)
-
-    def finish(self) -> FloatArray:
-        """(n,) float64; the parts are given up on the way."""
-        result = np.empty(sum(map(len, self._parts)))
-        end = len(result)
-        while self._parts:
-            part = self._parts.pop()
-            result[end - len(part) : end] = part
-            end -= len(part)
-        return result
 
 
 @dataclass
@@ -163,7 +123,7 @@ def _in_order(
     warnings: list[str],
 ) -> tuple[FloatArray, IntArray | None, IntArray | None, IntArray | None]:
     """Sorted by arrival (ties keep the order of the file) and starting at 0."""
-    backwards = int((arrival[1:] < arrival[:-1]).sum())
+    backwards = backward_steps(arrival)
     if backwards:
         warnings.append(
             f"{backwards:,} rows arrive before the row above them; rows were sorted by arrival."
@@ -173,7 +133,9 @@ def _in_order(
         prompt, output, prefix = (
             None if array is None else array[order] for array in (prompt, output, prefix)
         )
-    return arrival - arrival[0], prompt, output, prefix
+    if arrival[0]:
+        arrival = np.subtract(arrival, arrival[0], out=arrival)  # ours alone
+    return arrival, prompt, output, prefix
 
 
 def _told(
@@ -181,10 +143,7 @@ def _told(
 ) -> FloatArray:
     """Arrivals, spread if asked; ticks and odd rates are said."""
     n, duration = len(arrival), float(arrival[-1])
-    new = np.empty(n, bool)
-    new[0] = True
-    np.not_equal(arrival[1:], arrival[:-1], out=new[1:])
-    distinct = int(new.sum())
+    distinct, sharing = tie_counts(arrival)
     if duration > 0 and n / duration > ABSURD_RPS:
         warnings.append(
             f"{n:,} requests in {duration:.3g} s is more than any single trace has; "
@@ -197,11 +156,9 @@ def _told(
         )
     if n > 1 and duration == 0:
         warnings.append("All requests arrive at one instant, so the request rate is undefined.")
-    starts = np.flatnonzero(new)
-    sharing = n - int((np.diff(starts, append=n) == 1).sum())
     facts["distinct_arrivals"] = distinct
     if sharing > TICK_SHARE * n and distinct > 1:
-        tick_s = float(np.median(np.diff(arrival[starts])))
+        tick_s = float(np.median(np.diff(np.unique(arrival))))
         facts["tick_s"] = round(tick_s, 6)
         if options.spread_ticks:
             warnings.append(

@@ -149,9 +149,7 @@ class Source:
                 magic = stream.read(8)
             codec = containers.codec_of(magic)
             if codec:
-                self._opener = containers.inflated(
-                    self._opener, codec, self.name, self._size, limit
-                )
+                self._opener = containers.inflated(self._opener, codec, self.name, limit)
             elif magic.startswith(b"PK\x03\x04") or magic.startswith(b"PK\x05\x06"):
                 codec = "zip"
                 if not self._enter_zip(limit):

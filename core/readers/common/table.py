@@ -12,7 +12,8 @@ from core.readers.common.blocks import TextRule, Wanted, iter_blocks
 from core.readers.common.clock import Clock
 from core.readers.common.dialect import Dialect
 from core.readers.common.drops import Drops
-from core.readers.common.requests import FloatColumn, IntColumn, Notes, Requests, requests_reading
+from core.readers.common.grow import FloatColumn, IntColumn
+from core.readers.common.requests import Notes, Requests, requests_reading
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
@@ -48,16 +49,17 @@ def read_table(
     chosen = _chosen(names, form, options, source.name)
     wanted = _wanted(names, chosen, form, options)
     drops = Drops()
-    parser = BlockParser(dialect, wanted, drops)
-    ints = {role: IntColumn() for role in wanted.counts}
-    arrivals = FloatColumn() if wanted.arrival is not None else None
+    size = 0 if source.is_packed else source.size or 0
+    parser = BlockParser(dialect, wanted, drops, size)
+    expected = size // _row_bytes(dialect)
+    ints = {role: IntColumn(expected) for role in wanted.counts}
+    arrivals = FloatColumn(expected) if wanted.arrival is not None else None
     with source.open() as stream:
-        for line, block in iter_blocks(stream, dialect.first_line, source.name):
-            for part in parser.parse(line, block):
-                for role, values in part.counts.items():
-                    ints[role].add(values)
-                if arrivals is not None and part.arrival_s is not None:
-                    arrivals.add(part.arrival_s)
+        for part in parser.parse_all(iter_blocks(stream, dialect.first_line, source.name)):
+            for role, values in part.counts.items():
+                ints[role].add(values)
+            if arrivals is not None and part.arrival_s is not None:
+                arrivals.add(part.arrival_s)
     done = {role: column.finish() for role, column in ints.items()}
     requests = Requests(
         done.get("prompt_tokens"),
@@ -101,6 +103,12 @@ def _wanted(
         if options.model is not None:
             wanted.rules.insert(0, (index, _only(options.model)))
     return wanted
+
+
+def _row_bytes(dialect: Dialect) -> int:
+    """Bytes of a row by the first ones, taken low."""
+    widths = [sum(len(cell) + 1 for cell in row) for row in dialect.sample]
+    return max(2, int(0.9 * sum(widths) / len(widths))) if widths else 32
 
 
 def _only(model: str) -> TextRule:
