@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cost_fit import fit_curve, isotonic, nonnegative_least_squares
+from core.cost_curves import isotonic, nonnegative_least_squares
+from core.cost_fit import fit_curve
 from core.errors import SettingError
 
 SIZES = np.array([1, 2, 4, *range(8, 257, 8)])
@@ -59,6 +60,26 @@ def test_a_real_dip_is_named():
     fit = fit_curve(SIZES, values)
     assert int(SIZES[20]) in fit.dips
     assert f"dips at {SIZES[20]}" in fit.summary
+
+
+def test_a_bend_is_found():
+    """Bound by memory up to 128, by computing above: two slopes, seen through 0.5 % noise."""
+    truth = 5800 + 5.0 * SIZES + 40.0 * np.maximum(0, SIZES - 128)
+    fit = fit_curve(SIZES, noisy(truth, 0.005, 2))
+    assert fit.kind == "affine + bends"
+    assert np.abs(fit.at(SIZES) / truth - 1).max() < 0.01
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wild_point_is_named_and_hardly_moves_the_curve(seed):
+    """One row 40 % too slow (the card was busy): named, and the curve stays within 1.5 %."""
+    truth = 5800 + 44.0 * SIZES
+    values = noisy(truth, 0.005, seed)
+    values[17] *= 1.4
+    fit = fit_curve(SIZES, values)
+    assert int(SIZES[17]) in fit.outliers
+    assert f"far off at {SIZES[17]}" in fit.summary
+    assert np.abs(fit.at(SIZES) / truth - 1).max() < 0.015
 
 
 def test_few_points_are_joined():
