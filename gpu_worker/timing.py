@@ -17,6 +17,8 @@ CPU_BUDGET_S = 1.0
 MIN_SAMPLES = 5
 LOOP_STEPS = 20_000
 """Work that tells a fast core from a slow one, half a millisecond or so."""
+SAMPLES_A_CORE = 10
+"""Samples until the quietest core is looked for again."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,7 @@ def sample(action: Callable[[], object], samples: int, warmup: int, device: torc
     gc.disable()  # a collection in the middle of a step would be counted as the step's
     try:
         if device.type == "cuda":
-            with on_quiet_core():
-                return _sample_card(action, samples, warmup)
+            return _sample_card(action, samples, warmup)
         return _sample_cpu(action, samples, warmup)
     finally:
         gc.enable()
@@ -86,18 +87,25 @@ def _sample_card(action: Callable[[], object], samples: int, warmup: int) -> Tim
     for _ in range(warmup):
         action()
     span, host = np.empty(samples), np.empty(samples)
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    for i in range(samples):
-        # Idle at the start: the time to submit counts, as it does for an engine's next step.
-        torch.cuda.synchronize()
-        start.record()
-        begin = time.perf_counter()
-        action()
-        host[i] = (time.perf_counter() - begin) * 1e6
-        end.record()
-        end.synchronize()
-        span[i] = start.elapsed_time(end) * 1e3
+    for first in range(0, samples, SAMPLES_A_CORE):
+        with on_quiet_core():
+            for i in range(first, min(first + SAMPLES_A_CORE, samples)):
+                span[i], host[i] = _one_on_card(action)
     return Timing(span, host)
+
+
+def _one_on_card(action: Callable[[], object]) -> tuple[float, float]:
+    """Span and time to submit [us] of one call."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    # Idle at the start: the time to submit counts, as it does for an engine's next step.
+    torch.cuda.synchronize()
+    start.record()
+    begin = time.perf_counter()
+    action()
+    host_s = time.perf_counter() - begin
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) * 1e3, host_s * 1e6
 
 
 def _sample_cpu(action: Callable[[], object], samples: int, warmup: int) -> Timing:

@@ -52,11 +52,11 @@ def endless_spec(*sizes: int) -> MeasureSpec:
 class WorkerProcess:
     """`python -m gpu_worker` as a user would start it."""
 
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(self, url: str, name: str, devices: str) -> None:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "gpu_worker", "--database-url", url),
-                *("--name", name, "--devices", "cpu"),
+                *("--name", name, "--devices", devices),
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -110,8 +110,8 @@ def start_worker(url: str) -> Iterator[StartWorker]:
     """Start workers; all are ended after the test."""
     started: list[WorkerProcess] = []
 
-    def start(name: str = "here") -> WorkerProcess:
-        worker = WorkerProcess(url, name)
+    def start(name: str = "here", devices: str = "cpu") -> WorkerProcess:
+        worker = WorkerProcess(url, name, devices)
         started.append(worker)
         return worker
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -131,3 +132,12 @@ def test_first_cause_is_the_first_error() -> None:
         assert first_cause(error) == (
             "RuntimeError: operation not permitted when stream is capturing"
         )
+
+
+def test_the_quiet_core_is_given_back() -> None:
+    """While sampling the thread sits on one allowed core; afterwards on all that it had."""
+    allowed = os.sched_getaffinity(0)
+    with timing.on_quiet_core():
+        inside = os.sched_getaffinity(0)
+        assert len(inside) == 1 and inside <= allowed
+    assert os.sched_getaffinity(0) == allowed

@@ -142,7 +142,7 @@ def test_kill_9_loses_at_most_the_bucket_in_flight(
     os.kill(first_pid, signal.SIGKILL)
 
     middle = wait_for(client, job_id, lambda state: state.done == 3)[-1]
-    assert set(before.rows) <= set(middle.rows)
+    assert all(row in middle.rows for row in before.rows)
     assert client.workers()[0].executor_id == "here-cpu"
     assert client.workers()[0].pid != first_pid
     assert not alive(measuring[0])
@@ -155,7 +155,7 @@ def test_kill_9_loses_at_most_the_bucket_in_flight(
     after = wait_for(client, job_id, finished)[-1]
     assert after.status is JobStatus.DONE
     assert [row.size for row in after.rows] == [1, 2, 4, 8, 16]
-    assert set(middle.rows) <= set(after.rows)
+    assert all(row in after.rows for row in middle.rows)
     steps = [step["function_name"] for step in client._client.list_workflow_steps(job_id)]
     assert steps == ["open_device"] + ["measure_bucket"] * 5
 
@@ -201,4 +201,4 @@ def test_a_peer_takes_over_from_a_dead_host(
     assert done.returncode == 0
     after = wait_for(client, job_id, finished)[-1]
     assert after.status is JobStatus.DONE
-    assert set(before.rows) <= set(after.rows)
+    assert all(row in after.rows for row in before.rows)
