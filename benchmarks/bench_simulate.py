@@ -24,7 +24,7 @@ from core.simulation.load import TICKS_PER_S
 from core.step_cost import assumed_step_cost
 
 PREFILL = PrefillCost(0.0, 35.0, 0.03, 256, Origin.ASSUMED, "assumed, terms of the baseline alone")
-LOADS = {"light": 6.0, "busy": 12.0, "KV-bound": 14.0}
+LOADS = {"light": 6.0, "busy": 12.0, "KV-bound": 14.0, "overload": 60.0}
 """Requests a second of each load; capacity lies near 16 with these step times."""
 
 

@@ -15,7 +15,7 @@ from core.simulation.collect import collect
 from core.simulation.compiled import compiled_advance, is_loaded, numba_installed
 from core.simulation.kernel.loop import advance
 from core.simulation.kernel.names import CLOCK_END, DONE, NOW, STUCK
-from core.simulation.load import TICKS_PER_S, check_trace, serving_load
+from core.simulation.load import TICKS_PER_S, can_be_served, check_trace, serving_load
 from core.simulation.machine import MODES, Machine, Mode
 from core.simulation.profile_times import prefill_from_profile
 from core.simulation.result import Latency, Series, SimulationResult
@@ -37,14 +37,16 @@ __all__ = [
     "SimulationResult",
     "StepTimes",
     "assumed_prefill",
+    "can_be_served",
     "prefill_from_profile",
     "simulate",
     "simulate_times",
     "step_times",
 ]
 
-COMPILE_FROM = 50_000
-"""Requests from which compiling pays: fewer take plain Python under a second."""
+COMPILE_FROM = 100_000
+"""Requests from which compiling pays: fewer take plain Python a few seconds, and so does numba
+where its cache on disk is empty."""
 SLICE = 20_000
 """Events between two calls of `progress`."""
 
@@ -70,7 +72,8 @@ def simulate(
     concurrency : closed loop, so many requests in flight, arrivals of the trace ignored
     compiled : by numba or as plain Python, which give the same; None chooses by the work
     A request of 0 output tokens ends with its prefill; one of 0 prompt tokens counts as 1.
-    A request that can never fit into the KV cache is rejected, counted and named.
+    A request that can never fit into the KV cache is rejected, counted and named;
+    `can_be_served` tells beforehand.
     Raises SettingError, CaptureSizesError.
     """
     times = step_times(cost, machine, capture_sizes, prefill)
@@ -94,11 +97,22 @@ def simulate_times(
     _check_clock(load.output, machine, times)
     rules = _rules(machine, times)
     engine, scalars = new_engine(load, rules, concurrency)
-    if compiled is None:
-        compiled = numba_installed() and (is_loaded() or len(load.output) >= COMPILE_FROM)
-    run = _run_compiled if compiled else _run_plain
-    engine, scalars = run(engine, scalars, progress)
+    if _should_compile(compiled, len(load.output)):
+        _drive(compiled_advance(), engine, scalars, progress)
+    else:
+        lists, values = as_lists(engine, scalars)
+        _drive(advance, lists, values, progress)
+        engine, scalars = as_arrays(lists, values)
     return collect(trace, machine, times, served, engine, scalars)
+
+
+def _should_compile(asked: bool | None, requests: int) -> bool:
+    """Raises SettingError if the compiled loop was asked for and cannot be had."""
+    if asked and not numba_installed():
+        raise SettingError("numba is not installed; leave compiled out to run as plain Python.")
+    if asked is not None:
+        return asked
+    return numba_installed() and (is_loaded() or requests >= COMPILE_FROM)
 
 
 def _ticks(us: np.ndarray | float) -> IntArray:
@@ -134,21 +148,6 @@ def _check_clock(output: IntArray, machine: Machine, times: StepTimes) -> None:
             f"A step of {longest_s:.3g} s repeated for {most:,} tokens is more than the simulated "
             "clock holds; check the units of the step cost."
         )
-
-
-def _run_compiled(
-    engine: Engine, scalars: IntArray, progress: Progress | None
-) -> tuple[Engine, IntArray]:
-    _drive(compiled_advance(), engine, scalars, progress)
-    return engine, scalars
-
-
-def _run_plain(
-    engine: Engine, scalars: IntArray, progress: Progress | None
-) -> tuple[Engine, IntArray]:
-    lists, values = as_lists(engine, scalars)
-    _drive(advance, lists, values, progress)
-    return as_arrays(lists, values)
 
 
 def _drive(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from core.commands._cost import ASSUMED, add_profile, load_profile
@@ -12,7 +12,7 @@ from core.errors import SettingError
 from core.example_trace import gamma_arrivals
 from core.metrics import Percentiles
 from core.readers import read
-from core.records import StepCost, StepHistogram, Trace
+from core.records import SizeUnit, StepCost, StepHistogram, Trace
 from core.simulate import (
     MODES,
     Machine,
@@ -40,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--block-size", type=int, default=16, metavar="N", help="tokens a KV block (default 16)")
     add("--max-num-seqs", type=int, default=256, metavar="M", help="default 256")
     add("--max-num-batched-tokens", type=int, default=8192, metavar="T", help="default 8192")
+    add(
+        "--sizes-count",
+        choices=("requests", "tokens"),
+        default="requests",
+        help="what a capture size counts when drafts are verified (vLLM: tokens)",
+    )
     add("--mode", choices=MODES, default="chunked", help="how prefill and decode share steps")
     add("--draft-tokens", type=int, default=0, metavar="K", help="speculated tokens a step")
     add("--acceptance", type=number, default=0.0, metavar="A", help="chance a draft is accepted")
@@ -67,6 +73,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         acceptance=args.acceptance,
     )
     cost, prefill = chosen_times(args.profile, args.max_num_seqs)
+    if args.sizes_count == "tokens":
+        cost = replace(cost, unit=SizeUnit.TOKENS)
     sizes = None if args.eager else args.sizes
     result = simulate(
         *(chosen_trace(args), machine, cost, sizes), prefill=prefill, concurrency=args.concurrency

@@ -124,7 +124,8 @@ def _notes(
     if machine.draft_tokens:
         notes.append(
             f"Speculation: {machine.draft_tokens} drafts a step, of which every request accepts "
-            f"alike, {machine.tokens_emitted:.3g} tokens a step in the mean."
+            f"alike, {machine.tokens_emitted:.3g} tokens a step in the mean; drafting itself takes "
+            "no time beyond what the step times hold."
         )
     if cached_tokens:
         notes.append(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.cost_fit import nonnegative_least_squares
+from core.cost_curves import nonnegative_least_squares
 from core.errors import SettingError
 from core.model_memory import kv_bytes_per_token
 from core.records import FloatArray, IntArray, Origin, Profile, StepCost

@@ -95,13 +95,23 @@ class SimulationResult:
         return self.decode_steps.total_steps + self.mixed_steps.total_steps
 
     @property
-    def padded_slots(self) -> int:
+    def padded_by_size(self) -> IntArray:
+        """(m,) padded slots of all decode steps of each size of decode_steps."""
         sizes, bucket = self._dispatch()
-        return int(np.where(bucket == EAGER, 0, bucket - sizes) @ self.decode_steps.steps)
+        return np.where(bucket == EAGER, 0, bucket - sizes) * self.decode_steps.steps
+
+    @property
+    def eager_by_size(self) -> IntArray:
+        """(m,) decode steps of each size of decode_steps that ran eager."""
+        return np.where(self._dispatch()[1] == EAGER, self.decode_steps.steps, 0)
+
+    @property
+    def padded_slots(self) -> int:
+        return int(self.padded_by_size.sum())
 
     @property
     def eager_steps(self) -> int:
-        return int(self.decode_steps.steps[self._dispatch()[1] == EAGER].sum())
+        return int(self.eager_by_size.sum())
 
     def _dispatch(self) -> tuple[IntArray, IntArray]:
         at = self.decode_steps.sizes

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from core.errors import CaptureSizesError, SettingError
 from core.example_trace import example_trace
 from core.records import Origin, SizeUnit, StepCost, Trace
-from core.simulate import Machine, PrefillCost, assumed_prefill, simulate, step_times
+from core.simulate import (
+    Machine,
+    PrefillCost,
+    assumed_prefill,
+    can_be_served,
+    simulate,
+    step_times,
+)
 from core.step_cost import assumed_step_cost
 
 US = 1e-6
@@ -94,6 +101,10 @@ def test_padding_and_eager_steps():
     # one eager step of 90 + 5 x 10 = 140
     assert us(five.makespan_s) == [240]
     assert five.padded_slots == 0 and five.eager_steps == 1
+    mixed = run(trace((0, 1, 4), (0, 1, 2), (0, 1, 2)), sizes=(1, 4))
+    # one step of three on 4, then two of one on 1
+    assert mixed.decode_steps.sizes.tolist() == [1, 3]
+    assert mixed.padded_by_size.tolist() == [0, 1] and mixed.eager_by_size.tolist() == [0, 0]
 
 
 def test_without_graphs_every_step_is_eager():
@@ -226,6 +237,7 @@ def test_what_never_fits_is_rejected_and_named():
     assert result.rejected.tolist() == [0] and result.num_served == 1
     assert np.isnan(result.finish_s[0]) and not np.isnan(result.finish_s[1])
     assert any("1 of 2 requests can never fit" in n and "60 + 6" in n for n in result.notes)
+    assert can_be_served(result.trace, machine()).tolist() == [False, True]
     assert result.output_tokens == 5
 
 

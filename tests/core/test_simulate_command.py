@@ -70,6 +70,15 @@ def test_closed_loop_and_speculation(csv, capsys):
     assert result["makespan_s"] < 0.5
 
 
+def test_sizes_can_count_tokens(csv, capsys):
+    """A request that verifies 3 drafts fills 4 tokens: no graph of 1 or 2 holds it, one of 4 does
+    without padding. (Only the last request has a decode step of its own.)"""
+    drafts = ("--draft-tokens", "3", "--acceptance", "1", "--sizes-count", "tokens")
+    assert answer(capsys, csv, "--sizes", "1,2", *drafts)["eager_steps"] == 1
+    exact = answer(capsys, csv, "--sizes", "4", *drafts)
+    assert exact["eager_steps"] == 0 and exact["padded_slots"] == 0
+
+
 def test_text_names_its_origin(csv, capsys):
     """People read the same: an estimate, on assumed step times."""
     assert main(["simulate", csv, "--sizes", "1,2"]) == 0
