@@ -1,0 +1,87 @@
+"""Step cost and graph memory in use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import streamlit as st
+
+from app.compute.hashing import HASH
+from app.cost_choice import CostChoice
+from core import memory as memory_core
+from core.cards import card_named
+from core.errors import ModelConfigError
+from core.profiles import shipped_profiles
+from core.records import (
+    GraphMemory,
+    PoolPolicy,
+    Profile,
+    StepCost,
+)
+from core.roofline import roofline_step_cost
+from core.step_cost import (
+    assumed_graph_memory,
+    assumed_step_cost,
+    cost_from_profile,
+    memory_from_profile,
+)
+
+
+@st.cache_data(max_entries=4)
+def profiles_that_ship() -> dict[str, Profile]:
+    return shipped_profiles()
+
+
+@dataclass(frozen=True)
+class CostView:
+    """The step cost and graph memory in use, with what to say beside them."""
+
+    name: str
+    cost: StepCost
+    memory: GraphMemory
+
+
+@st.cache_data(max_entries=16, hash_funcs=HASH)
+def cost_view(choice: CostChoice) -> CostView:
+    """From a profile, a roofline or the assumption. Raises InputError."""
+    if choice.profile is not None:
+        profile = choice.profile
+        return CostView(choice.name, cost_from_profile(profile), memory_from_profile(profile))
+    if choice.roofline is not None:
+        roofline = choice.roofline
+        cost = roofline_step_cost(
+            model_config(roofline.config_text),
+            card_named(roofline.card),
+            context_tokens=roofline.context_tokens,
+            tp=roofline.tp,
+        )
+        return CostView(choice.name, cost, assumed_graph_memory())
+    terms = asdict(choice.assumption) if choice.assumption else {}
+    return CostView(choice.name, assumed_step_cost(**terms), assumed_graph_memory())
+
+
+def model_config(text: str) -> Mapping[str, Any]:
+    """A pasted config.json. Raises ModelConfigError."""
+    try:
+        config = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = getattr(error, "lineno", "?")
+        raise ModelConfigError(
+            f"The model config is not JSON (line {where}); paste the whole config.json of the "
+            "model."
+        ) from error
+    if not isinstance(config, dict):
+        raise ModelConfigError("The model config is no JSON object; paste the whole config.json.")
+    return config
+
+
+@st.cache_data(max_entries=64, hash_funcs=HASH)
+def graph_bytes(
+    sizes: tuple[int, ...],
+    memory: GraphMemory,
+    policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
+) -> float:
+    return memory_core.graph_bytes(sizes, memory, policy)

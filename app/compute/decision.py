@@ -1,0 +1,115 @@
+"""Padding, best sets, trade-offs and break-even."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.best_choice import TIME, BestChoice
+from app.compute.hashing import HASH
+from core import break_even as break_even_core
+from core.buckets import Frontier, frontier
+from core.buckets.budget import budgeted_buckets
+from core.errors import CostUnitError
+from core.padding import PaddingReport, padding_report
+from core.records import (
+    BucketSet,
+    GraphMemory,
+    StepCost,
+    StepHistogram,
+)
+from core.trade_off import TradeOff, trade_off
+
+MAX_GRAPHS = 64
+
+
+@st.cache_data(max_entries=64, hash_funcs=HASH)
+def padding(histogram: StepHistogram, sizes: tuple[int, ...]) -> PaddingReport:
+    return padding_report(histogram, sizes)
+
+
+@st.cache_data(max_entries=16, show_spinner="Searching the best bucket sets …", hash_funcs=HASH)
+def best_frontier(
+    histogram: StepHistogram, choice: BestChoice | None = None, cost: StepCost | None = None
+) -> Frontier:
+    """The exact optimum for every number of graphs up to MAX_GRAPHS. Raises ProjectError."""
+    choice = choice or BestChoice()
+    return frontier(
+        histogram,
+        max_graphs=MAX_GRAPHS,
+        cost=cost if choice.objective == TIME else None,
+        multiple_of=choice.multiple_of,
+        include=choice.include,
+        allow_eager=choice.allow_eager,
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Weighing the sets …", hash_funcs=HASH)
+def weighed(
+    histogram: StepHistogram,
+    sets: Sequence[BucketSet],
+    choice: BestChoice,
+    cost: StepCost,
+    memory: GraphMemory,
+) -> TradeOff:
+    """Step time, memory and start-up of the sets beside the best possible. Raises ProjectError."""
+    return trade_off(
+        histogram,
+        cost,
+        memory,
+        choice.policy,
+        sets=sets,
+        max_graphs=MAX_GRAPHS,
+        limits=choice.limits,
+    )
+
+
+@st.cache_data(max_entries=32, show_spinner="Searching the best bucket set …", hash_funcs=HASH)
+def best_set(
+    histogram: StepHistogram, choice: BestChoice, cost: StepCost, memory: GraphMemory
+) -> tuple[int, ...]:
+    """The best sizes for a choice. Raises ProjectError."""
+    if choice.memory_mib is None:
+        return best_frontier(histogram, choice, cost).at(choice.num_graphs).sizes
+    found = budgeted_buckets(
+        histogram,
+        memory,
+        choice.policy,
+        choice.memory_mib * 2**20,
+        max_graphs=choice.num_graphs,
+        cost=cost if choice.objective == TIME else None,
+        limits=choice.limits,
+    )
+    return found.point.sizes
+
+
+@st.cache_data(max_entries=32, hash_funcs=HASH)
+def bucket_break_even(
+    histogram: StepHistogram,
+    sizes: tuple[int, ...],
+    cost: StepCost,
+    uptime_s: float = break_even_core.UPTIME_S,
+    restore_ms: float | None = None,
+) -> break_even_core.SetBreakEven:
+    """Raises InputError."""
+    return break_even_core.bucket_break_even(
+        histogram, sizes, cost, uptime_s=uptime_s, restore_ms=restore_ms
+    )
+
+
+@st.cache_data(max_entries=64, hash_funcs=HASH)
+def mean_step_us(histogram: StepHistogram, sizes: tuple[int, ...], cost: StepCost) -> float | None:
+    """Mean wall time of one step of this traffic with these graphs [us].
+
+    None where the cost prices other steps than the histogram counts.
+    """
+    try:
+        return break_even_core.bucket_break_even(histogram, sizes, cost).whole.graph_us
+    except CostUnitError:
+        return None
+
+
+def curves(item: break_even_core.BucketBreakEven) -> break_even_core.CumulativeCurves:
+    """Cumulative time of a bucket or of the whole set."""
+    return break_even_core.cumulative_curves(item.capture_us, item.eager_us, item.graph_us)

@@ -1,0 +1,78 @@
+"""Names for the content of records, so that a cached answer is never that of another input."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from app.best_choice import BestChoice
+from app.cost_choice import CostChoice
+from app.engine_choice import EngineChoice
+from app.memory_choice import MemoryChoice
+from core.buckets import Frontier
+from core.readers import ReadOptions
+from core.records import (
+    BucketSet,
+    GraphMemory,
+    Profile,
+    StepCost,
+    StepHistogram,
+    Trace,
+)
+from core.simulate import Machine
+
+
+def _update(digest: Any, value: Any) -> None:
+    digest.update(type(value).__name__.encode())
+    if isinstance(value, np.ndarray):
+        digest.update(
+            f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
+        )
+    elif is_dataclass(value) and not isinstance(value, type):
+        for item in fields(value):
+            digest.update(item.name.encode())
+            _update(digest, getattr(value, item.name))
+    elif isinstance(value, Mapping):
+        for key in sorted(value, key=str):
+            _update(digest, key)
+            _update(digest, value[key])
+    elif isinstance(value, (list, tuple)):
+        digest.update(str(len(value)).encode())
+        for item in value:
+            _update(digest, item)
+    elif isinstance(value, Enum):
+        digest.update(str(value.value).encode())
+    else:
+        digest.update(repr(value).encode())
+
+
+def content_digest(value: Any) -> str:
+    """A name for the content of a record, an array, bytes or plain values."""
+    digest = hashlib.sha256()
+    _update(digest, value)
+    return digest.hexdigest()
+
+
+HASH: dict[str | type, Any] = {
+    cls: content_digest
+    for cls in (
+        BestChoice,
+        BucketSet,
+        CostChoice,
+        EngineChoice,
+        Frontier,
+        GraphMemory,
+        Machine,
+        MemoryChoice,
+        Profile,
+        ReadOptions,
+        StepCost,
+        StepHistogram,
+        Trace,
+    )
+}

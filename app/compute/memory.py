@@ -1,0 +1,58 @@
+"""KV cache left beside graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.charts.memory import CapacityMark
+from app.compute.hashing import HASH
+from app.memory_choice import MemoryChoice
+from core import memory as memory_core
+from core.buckets import Frontier
+from core.records import (
+    BucketSet,
+    GraphMemory,
+    PoolPolicy,
+)
+
+
+@st.cache_data(max_entries=16, hash_funcs=HASH)
+def capacity_curves(
+    best: Frontier, choice: MemoryChoice, memory: GraphMemory
+) -> list[memory_core.CapacityCurve]:
+    """KV left beside the best sets of 0, 1, 2 ... graphs: the chosen pool and private pools."""
+    sets = [(), *(point.sizes for point in best.points)]
+    policies = dict.fromkeys([choice.policy, PoolPolicy.PRIVATE])
+    return [_capacity(sets, choice, memory, policy) for policy in policies]
+
+
+def _capacity(
+    sets: Sequence[Sequence[int]], choice: MemoryChoice, memory: GraphMemory, policy: PoolPolicy
+) -> memory_core.CapacityCurve:
+    return memory_core.capacity_curve(
+        sets,
+        free_bytes=choice.free_bytes,
+        memory=memory,
+        policy=policy,
+        bytes_per_token=choice.kv_bytes_per_token,
+        tokens_per_request=choice.tokens_per_request,
+    )
+
+
+def capacity_mark(
+    bucket_set: BucketSet, colour: str, choice: MemoryChoice, memory: GraphMemory
+) -> CapacityMark:
+    """What one set's graphs take and leave, for its point on the chart."""
+    curve = _capacity([bucket_set.sizes], choice, memory, choice.policy)
+    return CapacityMark(
+        bucket_set.name,
+        len(bucket_set),
+        float(curve.graph_bytes[0]),
+        int(curve.kv_blocks[0]),
+        int(curve.kv_tokens[0]),
+        int(curve.requests[0]),
+        float(curve.kv_lost[0]),
+        colour,
+    )

@@ -1,0 +1,77 @@
+"""Files, traces and simulated runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+from typing import BinaryIO
+
+import streamlit as st
+
+from app.compute.hashing import HASH
+from core.example_reading import example_reading as make_example
+from core.example_trace import poisson_arrivals
+from core.readers import ReadOptions, read
+from core.readers.common.lengths import weighted_percentiles
+from core.readers.reading import Reading
+from core.records import (
+    LengthHistogram,
+    StepCost,
+    Trace,
+)
+from core.simulate import Machine, SimulationResult, simulate
+from core.trace_changes import scaled_arrivals
+
+
+def reading(file: BinaryIO, name: str, options: ReadOptions) -> Reading:
+    """Not cached: the page keeps the result, and hashing a large upload costs a read of it.
+
+    Raises InputError.
+    """
+    return read(file, name=name, options=options)
+
+
+@st.cache_data(max_entries=1, show_spinner="Making the example trace …")
+def example_reading() -> Reading:
+    return make_example()
+
+
+def length_marks(histogram: LengthHistogram) -> dict[str, float]:
+    """Labelled percentiles for a length chart."""
+    values = weighted_percentiles(histogram, (50.0, 90.0, 99.0))
+    return dict(zip(("p50", "p90", "p99"), values.tolist(), strict=True))
+
+
+@st.cache_data(max_entries=8, show_spinner="Simulating the engine …", hash_funcs=HASH)
+def simulation(
+    trace: Trace, machine: Machine, cost: StepCost, sizes: tuple[int, ...] | None
+) -> SimulationResult:
+    """Raises SettingError."""
+    return simulate(trace, machine, cost, sizes)
+
+
+def served(
+    trace: Trace,
+    machine: Machine,
+    cost: StepCost,
+    sizes: tuple[int, ...] | None,
+    progress: Callable[[float], None],
+) -> SimulationResult:
+    """Not cached: it reports progress while it runs. Raises SettingError."""
+    return simulate(trace, machine, cost, sizes, progress=progress)
+
+
+def tokens_in(num_bytes: float, bytes_per_token: float) -> int:
+    """KV tokens that so many bytes could hold, rounded up."""
+    return ceil(num_bytes / bytes_per_token)
+
+
+def scaled(trace: Trace, load_factor: float) -> Trace:
+    """The same requests arriving `load_factor` times as fast."""
+    return scaled_arrivals(trace, load_factor)
+
+
+@st.cache_data(max_entries=8, hash_funcs=HASH)
+def with_arrivals(trace: Trace, rate_rps: float, seed: int = 0) -> Trace:
+    """The same lengths, arriving at random at a given rate."""
+    return poisson_arrivals(trace, rate_rps=rate_rps, seed=seed)
