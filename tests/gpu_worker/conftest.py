@@ -121,7 +121,7 @@ def start_worker(url: str) -> Iterator[StartWorker]:
 
 
 def wait_for(
-    client: JobClient, job_id: str, until: Callable[[JobState], bool], seconds: float = 60
+    client: JobClient, job_id: str, until: Callable[[JobState], bool], seconds: float = 240
 ) -> list[JobState]:
     """Look at the job until it is as asked; all looks that differ from the one before."""
     looks: list[JobState] = []
