@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import compute, state
+from app import compute, state, theme
 from app.charts.serving import Served
 from app.inputs import ServingLimits
 from app.memory_inputs import chosen_model
 from core.errors import ProjectError
 from core.records import BucketSet, PoolPolicy, Trace
+from core.serving_sweep import machine_beside_graphs
 from core.simulate import Machine
 
 EAGER = "No graphs (eager)"
@@ -38,12 +39,13 @@ def kv_bytes_per_token() -> float:
 
 def plans(sets: Sequence[BucketSet], limits: ServingLimits, view: compute.CostView) -> list[Plan]:
     """One plan a set, and eager as the yardstick; what leaves no KV cache is said."""
-    found = [Plan(EAGER, None, _machine(limits, 0))]
+    whole = machine_of(limits)
+    found = [Plan(EAGER, None, whole)]
     policy = state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST)
     for item in sets:
         taken = compute.graph_bytes(item.sizes, view.memory, policy)
         try:
-            machine = _machine(limits, compute.tokens_in(taken, kv_bytes_per_token()))
+            machine = machine_beside_graphs(whole, taken, kv_bytes_per_token())
         except ProjectError as error:
             st.warning(f"{item.name}: {error}")
         else:
@@ -51,9 +53,10 @@ def plans(sets: Sequence[BucketSet], limits: ServingLimits, view: compute.CostVi
     return found
 
 
-def _machine(limits: ServingLimits, lost_tokens: int) -> Machine:
+def machine_of(limits: ServingLimits) -> Machine:
+    """The engine with the whole KV cache."""
     return Machine(
-        kv_tokens=limits.kv_tokens - lost_tokens,
+        kv_tokens=limits.kv_tokens,
         max_num_seqs=limits.max_num_seqs,
         max_num_batched_tokens=limits.max_num_batched_tokens,
     )
@@ -76,8 +79,8 @@ def run(
             bar.progress(min(1.0, (i + share) / len(chosen)), text=f"Serving with {plan.name} …")
 
         show(0.0)
-        result = compute.served(requests, plan.machine, view.cost, plan.sizes, show)
-        colour = "#d1495b" if plan.sizes is None else state.colour_of(plan.name)
+        result = compute.served(requests, plan.machine, view.cost, plan.sizes, view.prefill, show)
+        colour = theme.EAGER if plan.sizes is None else state.colour_of(plan.name)
         size = len(plan.sizes or ())
         runs.append(Served(plan.name, colour, size, plan.machine.kv_tokens, result))
     bar.empty()

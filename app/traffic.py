@@ -119,7 +119,7 @@ def _simulated(trace: Trace, kind: str) -> Traffic:
     )
     sizes = inputs.engine_default("vllm", SizeUnit.REQUESTS).sizes
     scaled = compute.scaled(trace, limits.load_factor)
-    result = compute.simulation(scaled, machine, view.cost, sizes)
+    result = compute.simulation(scaled, machine, view.cost, sizes, view.prefill)
     steps = result.decode_steps if kind == DECODE else result.mixed_steps
     note = (
         f"estimated: {len(trace):,} requests replayed at load x{limits.load_factor:g} through a "

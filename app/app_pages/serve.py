@@ -5,6 +5,7 @@ import streamlit as st
 from app import compute, inputs, serving, state, traffic
 from app.charts.serving import latency_figure, series_figure
 from app.cost_inputs import chosen_cost
+from app.sweep_view import sweep_section
 from app.tables import served_rows
 from app.views import chart, table
 from core.errors import ProjectError
@@ -37,7 +38,7 @@ if not plans:
     st.info("Choose bucket sets on the Buckets page first.")
     st.stop()
 
-key = compute.content_digest((trace, limits.load_factor, [p.key for p in plans], view.cost))
+key = compute.content_digest((trace, limits, [p.key for p in plans], view.cost, view.prefill))
 if st.button("Serve the requests with each set", type="primary", key="serve"):
     serving.run(key, trace, limits, plans, view)
 runs = serving.results(key)
@@ -46,6 +47,7 @@ if runs is None:
         f"{len(trace):,} requests, {len(plans)} ways to serve them. Press the button; nothing has "
         "been run with these settings yet."
     )
+    sweep_section(trace, found.histogram, limits, view)
     st.stop()
 
 table(served_rows(runs), "served")
@@ -60,3 +62,4 @@ chart(series_figure(runs), "series")
 with st.expander("What the simulation assumes"):
     for note in runs[0].result.notes:
         st.markdown(f"- {note}")
+sweep_section(trace, found.histogram, limits, view)

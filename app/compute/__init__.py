@@ -28,7 +28,6 @@ from app.compute.traffic import (
     scaled,
     served,
     simulation,
-    tokens_in,
     with_arrivals,
 )
 
@@ -60,7 +59,6 @@ __all__ = [
     "scaled",
     "served",
     "simulation",
-    "tokens_in",
     "weighed",
     "with_arrivals",
 ]

@@ -22,6 +22,7 @@ from core.records import (
     StepCost,
 )
 from core.roofline import roofline_step_cost
+from core.simulate import PrefillCost, prefill_from_profile
 from core.step_cost import (
     assumed_graph_memory,
     assumed_step_cost,
@@ -37,19 +38,21 @@ def profiles_that_ship() -> dict[str, Profile]:
 
 @dataclass(frozen=True)
 class CostView:
-    """The step cost and graph memory in use, with what to say beside them."""
+    """The step cost and graph memory in use; prefill None leaves it to the simulation."""
 
     name: str
     cost: StepCost
     memory: GraphMemory
+    prefill: PrefillCost | None = None
 
 
 @st.cache_data(max_entries=16, hash_funcs=HASH)
 def cost_view(choice: CostChoice) -> CostView:
     """From a profile, a roofline or the assumption. Raises InputError."""
     if choice.profile is not None:
-        profile = choice.profile
-        return CostView(choice.name, cost_from_profile(profile), memory_from_profile(profile))
+        profile, cost = choice.profile, cost_from_profile(choice.profile)
+        prefill = prefill_from_profile(profile, cost)
+        return CostView(choice.name, cost, memory_from_profile(profile), prefill)
     if choice.roofline is not None:
         roofline = choice.roofline
         cost = roofline_step_cost(

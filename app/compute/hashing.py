@@ -24,7 +24,7 @@ from core.records import (
     StepHistogram,
     Trace,
 )
-from core.simulate import Machine
+from core.simulate import Machine, PrefillCost
 
 
 def _update(digest: Any, value: Any) -> None:
@@ -68,6 +68,7 @@ HASH: dict[str | type, Any] = {
         Frontier,
         GraphMemory,
         Machine,
+        PrefillCost,
         MemoryChoice,
         Profile,
         ReadOptions,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
 from typing import BinaryIO
 
 import streamlit as st
@@ -19,7 +18,7 @@ from core.records import (
     StepCost,
     Trace,
 )
-from core.simulate import Machine, SimulationResult, simulate
+from core.simulate import Machine, PrefillCost, SimulationResult, simulate
 from core.trace_changes import scaled_arrivals
 
 
@@ -44,10 +43,14 @@ def length_marks(histogram: LengthHistogram) -> dict[str, float]:
 
 @st.cache_data(max_entries=8, show_spinner="Simulating the engine …", hash_funcs=HASH)
 def simulation(
-    trace: Trace, machine: Machine, cost: StepCost, sizes: tuple[int, ...] | None
+    trace: Trace,
+    machine: Machine,
+    cost: StepCost,
+    sizes: tuple[int, ...] | None,
+    prefill: PrefillCost | None = None,
 ) -> SimulationResult:
     """Raises SettingError."""
-    return simulate(trace, machine, cost, sizes)
+    return simulate(trace, machine, cost, sizes, prefill=prefill)
 
 
 def served(
@@ -55,15 +58,11 @@ def served(
     machine: Machine,
     cost: StepCost,
     sizes: tuple[int, ...] | None,
+    prefill: PrefillCost | None,
     progress: Callable[[float], None],
 ) -> SimulationResult:
     """Not cached: it reports progress while it runs. Raises SettingError."""
-    return simulate(trace, machine, cost, sizes, progress=progress)
-
-
-def tokens_in(num_bytes: float, bytes_per_token: float) -> int:
-    """KV tokens that so many bytes could hold, rounded up."""
-    return ceil(num_bytes / bytes_per_token)
+    return simulate(trace, machine, cost, sizes, prefill=prefill, progress=progress)
 
 
 def scaled(trace: Trace, load_factor: float) -> Trace:

@@ -347,3 +347,16 @@ def test_restored_graphs_save_from_the_first_step():
     at.checkbox(key="restored").set_value(True).run()
     assert not at.exception
     assert {m.label: m.value for m in at.metric}["saves from step"] == "1"
+
+
+def test_a_sweep_names_the_fewest_graphs_that_do():
+    """The sweep serves best sets of growing size under each load and marks one for each."""
+    at = open_app("serve.py", example="1")
+    at.get("pills")[0].set_value([1.0]).run() if at.get("pills") else None
+    next(b for b in at.button if b.label == "Run the sweep").click().run()
+    assert not at.exception and not at.error
+    lines = [t for t in figure(at, "by number of graphs")["data"] if "lines" in t["mode"]]
+    assert lines and min(numbers(lines[0]["x"])) == 0
+    eager, *graphs = numbers(lines[0]["y"])
+    assert eager > max(graphs)
+    assert "fewest within 1 %" in texts(at)
