@@ -41,7 +41,8 @@ def read_parquet(source: Source, head: Head, options: ReadOptions) -> Reading:
     """Raises FileContentError on a damaged file, ColumnMappingError where no column fits."""
     with source.open_seekable() as stream:
         file = _opened(stream, source.name)
-        names = [_name(file.schema.column(i)) for i in range(len(file.schema))]
+        leaves = [file.schema.column(i) for i in range(len(file.schema))]
+        names = [leaf.path for leaf in leaves if leaf.max_repetition_level == 0]
         roles = _roles(names, options, source.name)
         return _read(file, names, roles, source.name, options)
 
@@ -73,11 +74,6 @@ def damaged(name: str) -> FileContentError:
         f"{name}: the Parquet file is damaged or its footer does not fit its content; write it "
         "again."
     )
-
-
-def _name(column: Any) -> str:
-    """The path of a leaf, without the levels that only make a list."""
-    return column.path
 
 
 def _roles(names: list[str], options: ReadOptions, where: str) -> dict[str, int]:
@@ -113,6 +109,8 @@ def _read(
     wanted = [names[i] for i in roles.values()] + [n for n in (model, status) if n]
     for batch in _batches(file, sorted(set(wanted)), where):
         state.add({name: _leaf(batch, name) for name in wanted}, names, batch.num_rows)
+    if state.rows != file.metadata.num_rows:
+        raise damaged(where)
     notes = Notes(columns={r: names[i] for r, i in roles.items()}, all_columns=tuple(names))
     if "arrival" in roles:
         notes.facts["time_unit"] = state.clock.description
@@ -193,6 +191,10 @@ class _State:
             if self.only is not None:
                 wanted = self.only
                 reasons.by_text(texts, lambda cell: None if cell == wanted else "another model")
+
+    @property
+    def rows(self) -> int:
+        return self._row - 1
 
     def finish(self) -> Requests:
         done = {role: column.finish() for role, column in self._ints.items()}

@@ -18,6 +18,11 @@ def expected() -> dict[str, Any]:
     return json.loads((TRACES / "expected.json").read_text())
 
 
+@cache
+def expected_tools() -> dict[str, Any]:
+    return json.loads((TRACES / "expected_tools.json").read_text())
+
+
 def check_lengths(reading: Reading, facts: dict[str, Any]) -> None:
     """Rows, percentiles, totals and duration agree with the figures computed apart."""
     result = summary(reading)
@@ -26,6 +31,6 @@ def check_lengths(reading: Reading, facts: dict[str, Any]) -> None:
     assert reading.rows == reading.kept + sum(reading.dropped.values())
     for what in ("prompt", "output"):
         for key, value in facts.get(what, {}).items():
-            assert abs(result[what][key] - value) < 1e-9, (what, key)
+            assert abs(result[what][key] - value) < 1e-6, (what, key)
     if "duration_s" in facts:
         assert abs(result["duration_s"] - facts["duration_s"]) < 2e-6
