@@ -59,6 +59,10 @@ def _run(
     view: compute.CostView,
 ) -> None:
     bar = st.progress(0.0, text="Serving …")
+
+    def show(share: float) -> None:
+        bar.progress(share, text=f"Serving, {100 * share:.0f} % done")
+
     try:
         frontier = compute.best_frontier(histogram, best_choice(), view.cost)
         points = {frontier.at(k).sizes: k for k in reversed(GRAPH_COUNTS)}
@@ -76,7 +80,7 @@ def _run(
             prefill=view.prefill,
             ttft_limit_s=state.value("ttft_limit_ms", 1000.0) / 1e3,
             tpot_limit_s=state.value("tpot_limit_ms", 50.0) / 1e3,
-            progress=lambda share: bar.progress(share, text=f"Serving, {100 * share:.0f} % done"),
+            progress=show,
         )
     except ProjectError as error:
         st.error(str(error))

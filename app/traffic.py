@@ -109,6 +109,11 @@ def _with_arrivals(trace: Trace, grade: Grade) -> Trace | None:
     return compute.with_arrivals(trace, rate) if grade is Grade.LENGTHS and rate > 0 else None
 
 
+def simulated_decode(trace: Trace) -> StepHistogram:
+    """Decode steps of some requests under the present limits."""
+    return _simulated(trace, DECODE).histogram
+
+
 def _simulated(trace: Trace, kind: str) -> Traffic:
     limits = inputs.serving_limits()
     view = chosen_cost()

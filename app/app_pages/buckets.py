@@ -9,6 +9,7 @@ from app.charts.trade_off import trade_off_figure
 from app.cost_inputs import chosen_cost
 from app.export_view import export_view
 from app.tables import comparison_rows
+from app.trust_view import trust_section
 from app.views import chart, table, traffic_caption
 from core.advice import advice
 from core.errors import ProjectError
@@ -78,6 +79,7 @@ try:
     for sentence in advice(trade):
         st.markdown(f"- {sentence}")
     st.caption(f"Step times, memory and start-up in this advice are {trade.origin}.")
+    trust_section(found.histogram, best, view)
 except ProjectError as error:
     st.warning(str(error))
 

@@ -7,8 +7,11 @@ from app.compute.decision import (
     best_set,
     bucket_break_even,
     curves,
+    halves,
+    held_out,
     mean_step_us,
     padding,
+    rescored,
     weighed,
 )
 from app.compute.engines import (
@@ -49,6 +52,8 @@ __all__ = [
     "example_reading",
     "exported",
     "graph_bytes",
+    "halves",
+    "held_out",
     "length_marks",
     "mean_step_us",
     "model_config",
@@ -56,6 +61,7 @@ __all__ = [
     "padding_by_engine",
     "profiles_that_ship",
     "reading",
+    "rescored",
     "scaled",
     "served",
     "simulation",

@@ -11,13 +11,17 @@ from app.compute.hashing import HASH
 from core import break_even as break_even_core
 from core.buckets import Frontier, frontier
 from core.buckets.budget import budgeted_buckets
+from core.choice_check import check_choice
 from core.errors import CostUnitError
+from core.holdout import HeldOut, hold_out, split_trace
 from core.padding import PaddingReport, padding_report
 from core.records import (
     BucketSet,
     GraphMemory,
+    Profile,
     StepCost,
     StepHistogram,
+    Trace,
 )
 from core.trade_off import TradeOff, trade_off
 
@@ -113,3 +117,22 @@ def mean_step_us(histogram: StepHistogram, sizes: tuple[int, ...], cost: StepCos
 def curves(item: break_even_core.BucketBreakEven) -> break_even_core.CumulativeCurves:
     """Cumulative time of a bucket or of the whole set."""
     return break_even_core.cumulative_curves(item.capture_us, item.eager_us, item.graph_us)
+
+
+def halves(trace: Trace) -> tuple[Trace, Trace]:
+    """The first and the second half of the requests. Raises SettingError."""
+    return split_trace(trace)
+
+
+@st.cache_data(max_entries=8, hash_funcs=HASH)
+def held_out(
+    first: StepHistogram, second: StepHistogram, num_graphs: int, cost: StepCost
+) -> HeldOut:
+    """The best list of the first part, scored on the second. Raises InputError."""
+    return hold_out(first, second, [num_graphs], cost=cost)[0]
+
+
+@st.cache_data(max_entries=8, show_spinner="Choosing again on unseen draws …", hash_funcs=HASH)
+def rescored(histogram: StepHistogram, profile: Profile, choice: BestChoice) -> str:
+    """What the promise of a measured choice is worth, in a sentence. Raises InputError."""
+    return check_choice(histogram, profile, max_graphs=choice.num_graphs).sentence()

@@ -352,7 +352,6 @@ def test_restored_graphs_save_from_the_first_step():
 def test_a_sweep_names_the_fewest_graphs_that_do():
     """The sweep serves best sets of growing size under each load and marks one for each."""
     at = open_app("serve.py", example="1")
-    at.get("pills")[0].set_value([1.0]).run() if at.get("pills") else None
     next(b for b in at.button if b.label == "Run the sweep").click().run()
     assert not at.exception and not at.error
     lines = [t for t in figure(at, "by number of graphs")["data"] if "lines" in t["mode"]]
@@ -360,3 +359,11 @@ def test_a_sweep_names_the_fewest_graphs_that_do():
     eager, *graphs = numbers(lines[0]["y"])
     assert eager > max(graphs)
     assert "fewest within 1 %" in texts(at)
+
+
+def test_the_choice_is_checked_on_later_traffic():
+    """The first half's best list is scored on the second half of the trace."""
+    at = open_app("buckets.py", example="1")
+    at.button(key="check_choice").click().run()
+    assert not at.exception and not at.error
+    assert "16 graphs chosen on the first half" in texts(at)
