@@ -1,4 +1,7 @@
-"""Profiles measured on real cards, shipped so that a machine without one sees real curves."""
+"""Profiles measured on real cards, shipped so that a machine without one sees real curves.
+
+benchmarks/ship_profile.py writes them; docs/measurements.md tells how each was measured.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,16 @@ def _read(path: Path) -> Profile:
 
 
 def shipped_profiles() -> dict[str, Profile]:
-    """Every shipped profile by its name, e.g. "h200-llama-8b".
+    """Decode steps by batch size, the profile's name first, e.g. "h200-llama-8b".
 
     Raises RecordError, naming the file, if one does not follow the schema.
     """
     return {path.stem: _read(path) for path in sorted(FOLDER.glob("*.json"))}
+
+
+def comparison_profiles() -> dict[str, Profile]:
+    """What is no decode curve by batch size: pool policies of one list, prefill chunks by tokens.
+
+    Few samples a row where memory is the subject. Raises RecordError.
+    """
+    return {path.stem: _read(path) for path in sorted((FOLDER / "more").glob("*.json"))}
