@@ -133,3 +133,13 @@ def test_every_command_is_in_the_readme():
     found = [name[1] for name in names if name]
     assert len(found) == len(modules)
     assert [name for name in found if f"python -m core {name}" not in text] == []
+
+
+def test_links_between_documents_lead_somewhere():
+    """Each relative link of a Markdown document points to a file that is there."""
+    broken = []
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)", document.read_text("utf-8")):
+            if "://" not in target and not (document.parent / target).exists():
+                broken.append(f"{document.name}: {target}")
+    assert broken == []
