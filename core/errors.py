@@ -11,6 +11,9 @@
     │   └── SettingError         a number or option outside its range
     ├── RecordError              a JSON record (profile, spec) that does not follow its schema
     ├── CostUnitError            quantities in different units were mixed
+    ├── SessionError             a tuning session cannot be read or written as asked
+    │   ├── SessionAccessError   no such session, or a role that does not allow it
+    │   └── ConflictError        somebody else saved the session first
     └── JobError                 the job queue refused or lost a request
         └── NoWorkerError        nothing listens that could run the job
 
@@ -67,6 +70,21 @@ class RecordError(ProjectError):
 
 class CostUnitError(ProjectError):
     """Quantities in different units were mixed."""
+
+
+class SessionError(ProjectError):
+    """A tuning session cannot be read or written as asked."""
+
+
+class SessionAccessError(SessionError):
+    """There is no such session, or the caller's role does not allow what was asked."""
+
+
+class ConflictError(SessionError):
+    """Somebody else saved the session first; nothing was written.
+
+    The store's subclass carries both documents and what each writer changed.
+    """
 
 
 class JobError(ProjectError):

@@ -1,4 +1,4 @@
-"""Which database, its two tables of ours, and its clock; the job engine's own tables are apart."""
+"""Which database, the tables of jobs and workers, and its clock; the job engine's own are apart."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ def make_engine(url: str) -> sa.Engine:
         # Write-ahead log: readers (the pages that poll) never wait for the worker's writes.
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA foreign_keys=ON")
 
     return engine
 

@@ -28,13 +28,13 @@ from core.records import (
 from core.store import workers as heartbeats
 from core.store.database import (
     JOBS,
-    METADATA,
     checked_url,
     default_database_url,
     make_engine,
     now_s,
 )
 from core.store.messages import message_of
+from core.store.migrate import migrate_tables
 from core.store.states import JobState, JobStatus, WorkerInfo
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def engine_url(url: str) -> str:
 def migrate(url: str) -> None:
     """Create or update all tables; harmless to repeat.
 
-    Raises SettingError (a URL of another kind) or JobError (the database cannot be reached).
+    Raises SettingError (a URL of another kind, or a database that a newer version has written) or
+    JobError (the database cannot be reached).
     """
     refuse_pickle()
     from dbos import DBOS
@@ -92,9 +93,7 @@ def migrate(url: str) -> None:
     parsed = checked_url(url)
     try:
         DBOS.migrate(engine_url(url))
-        engine = make_engine(url)
-        METADATA.create_all(engine)
-        engine.dispose()
+        migrate_tables(url)
     except (exc.SQLAlchemyError, OSError) as error:
         reason = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise JobError(

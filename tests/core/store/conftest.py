@@ -1,7 +1,8 @@
-"""A migrated database a test, and heartbeats as workers would write them."""
+"""A migrated database a test, on SQLite and on Postgres, and heartbeats as workers write them."""
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,15 +12,64 @@ import pytest
 from core.store import workers as heartbeats
 from core.store.database import make_engine
 from core.store.jobs import PROTOCOL, JobClient, migrate
+from core.store.sessions import SessionStore
 from core.store.workers import Identity
+from tests.core.store.postgres import TestServer
+
+# One xdist worker runs all tests that need Postgres, so that there is one server.
+ON_POSTGRES = pytest.param(
+    "postgres", marks=[pytest.mark.postgres, pytest.mark.xdist_group("postgres")]
+)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[TestServer]:
+    """The server of this test session; tests that need it are skipped where it cannot start."""
+    server = TestServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite database with all tables, to copy from."""
+    path = tmp_path_factory.mktemp("migrated") / "all.sqlite"
+    migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(params=["sqlite", ON_POSTGRES])
+def backend(request: pytest.FixtureRequest) -> str:
+    if request.param == "postgres":
+        reason = request.getfixturevalue("postgres").reason
+        if reason:
+            pytest.skip(reason)
+    return request.param
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    """A SQLite database with all tables."""
-    made = f"sqlite:///{tmp_path / 'jobs.sqlite'}"
-    migrate(made)
-    return made
+def empty_url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A database without any table."""
+    if backend == "postgres":
+        return request.getfixturevalue("postgres").fresh(migrated=False)
+    return f"sqlite:///{tmp_path / 'empty.sqlite'}"
+
+
+@pytest.fixture
+def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A database with all tables."""
+    if backend == "postgres":
+        return request.getfixturevalue("postgres").fresh()
+    path = tmp_path / "jobs.sqlite"
+    shutil.copy(request.getfixturevalue("migrated_file"), path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[SessionStore]:
+    made = SessionStore(url)
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Alembic's folder: one module a schema revision, applied by core.store.migrate."""

@@ -1,0 +1,71 @@
+"""The session store's calls about people: links, members, comments."""
+
+from __future__ import annotations
+
+from core.records.session import checked_name
+from core.store import session_people as people
+from core.store.session_base import SessionBase
+from core.store.session_states import Comment, Member, Role
+
+
+class SharingCalls(SessionBase):
+    """Share links, members and the comment thread."""
+
+    def share(self, session_id: str, who: str, role: Role) -> str:
+        """The link token that makes its opener a viewer or an editor; the same until withdrawn.
+
+        For the owner alone. Raises RecordError for the role of an owner.
+        """
+        with self._transaction() as connection:
+            people.require(connection, session_id, who, Role.OWNER)
+            return people.share(connection, session_id, role)
+
+    def unshare(self, session_id: str, who: str, role: Role) -> None:
+        """Withdraw the link of a role; whoever has that role is out. For the owner alone.
+
+        Raises RecordError for the role of an owner.
+        """
+        with self._transaction() as connection:
+            people.require(connection, session_id, who, Role.OWNER)
+            people.unshare(connection, session_id, role)
+
+    def open_link(self, token: str, who: str) -> tuple[str, Role]:
+        """(session id, role) for somebody who comes with a link; they are a member from now on."""
+        checked_name(who, "Your name")
+        with self._transaction() as connection:
+            return people.open_link(connection, token, who)
+
+    def members(self, session_id: str, who: str) -> list[Member]:
+        """Everybody with a part in the session, the owner first."""
+        with self._transaction() as connection:
+            people.require(connection, session_id, who, Role.VIEWER)
+            return people.members(connection, session_id)
+
+    def remove_member(self, session_id: str, member: str, who: str) -> None:
+        """Take somebody out; they may come back by a link. The owner removes anybody but
+        themselves, everybody else only themselves."""
+        with self._transaction() as connection:
+            needed = Role.VIEWER if member == who else Role.OWNER
+            people.require(connection, session_id, who, needed)
+            people.remove_member(connection, session_id, member)
+
+    def comment(self, session_id: str, who: str, body: str) -> int:
+        """Add to the thread; returns the comment's number. For editors and the owner.
+
+        Raises RecordError on an empty or overlong text, and on control characters.
+        """
+        with self._transaction() as connection:
+            people.require(connection, session_id, who, Role.EDITOR)
+            return people.add_comment(connection, session_id, who, body)
+
+    def comments(self, session_id: str, who: str) -> list[Comment]:
+        """The thread, the oldest first."""
+        with self._transaction() as connection:
+            people.require(connection, session_id, who, Role.VIEWER)
+            return people.comments(connection, session_id)
+
+    def delete_comment(self, session_id: str, comment_id: int, who: str) -> None:
+        """Own comments; the owner of the session deletes any."""
+        with self._transaction() as connection:
+            role = people.require(connection, session_id, who, Role.EDITOR)
+            people.delete_comment(connection, session_id, comment_id, who, role)
