@@ -5,6 +5,7 @@ import streamlit as st
 from app import jobs, state
 from app.cost_inputs import known_profiles
 from app.measuring import measure_form, show_job, show_workers
+from app.profile_view import show_profile
 from core.errors import ProjectError
 
 st.title("Measure", anchor=False)
@@ -34,5 +35,4 @@ profiles = known_profiles()
 if profiles:
     st.subheader("Profiles to use in the charts", anchor=False)
     st.caption("Choose one as step cost in the sidebar; every page then computes with it.")
-    for name, profile in profiles.items():
-        st.markdown(f"- **{name}**: {profile.source}")
+    show_profile(profiles)

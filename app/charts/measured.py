@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from app import theme
-from core.records import MeasureRow
+from core.records import MeasureRow, StepCost
 
 
 def _with_quartiles(
@@ -29,8 +29,8 @@ def _with_quartiles(
             "array": [max(0.0, h - m) / 1e3 for h, m in zip(high, median, strict=True)],
             "arrayminus": [max(0.0, m - q) / 1e3 for q, m in zip(low, median, strict=True)],
         },
-        mode="lines+markers",
-        line={"color": colour},
+        mode="markers",
+        marker={"color": colour, "size": 6},
         name=label,
         customdata=[row.samples for row in points],
         hovertemplate=(
@@ -54,6 +54,24 @@ def step_time_figure(rows: Sequence[MeasureRow], device: str) -> go.Figure:
     figure.update_yaxes(title="median step time [ms]", rangemode="tozero")
     figure.update_layout(showlegend=True)
     return figure
+
+
+def with_fit(figure: go.Figure, cost: StepCost) -> None:
+    """Draw the curves that the other pages compute with over the measured points."""
+    for label, values, colour in (
+        ("eager, fitted", cost.eager_us, theme.EAGER),
+        ("graph replay, fitted", cost.replay_us, theme.GRAPH),
+    ):
+        figure.add_trace(
+            go.Scatter(
+                x=cost.sizes,
+                y=values / 1e3,
+                mode="lines",
+                line={"color": colour, "width": 1, "dash": "dot"},
+                name=label,
+                hovertemplate="size %{x}: %{y:.4g} ms<extra>%{fullData.name}</extra>",
+            )
+        )
 
 
 def graph_memory_figure(rows: Sequence[MeasureRow], device: str) -> go.Figure:

@@ -367,3 +367,19 @@ def test_the_choice_is_checked_on_later_traffic():
     at.button(key="check_choice").click().run()
     assert not at.exception and not at.error
     assert "16 graphs chosen on the first half" in texts(at)
+
+
+def test_every_page_computes_with_a_measured_profile():
+    """With a shipped profile as step cost the pages say fitted, and name card and date."""
+    at = open_app("measure.py", example="1")
+    name = next(n for n in at.selectbox(key="cost_name").options if "llama-8b" in n)
+    at.selectbox(key="cost_name").set_value(name).run()
+    assert not at.exception and not at.error
+    assert "NVIDIA H200" in texts(at)
+    fitted = [t for t in figure(at, "Step time (measured")["data"] if "fitted" in t["name"]]
+    assert len(fitted) == 2
+    for page in PAGES:
+        to_page(at, page)
+        assert not at.error, [e.value for e in at.error]
+    to_page(at, "break_even.py")
+    assert "Fitted: NVIDIA H200" in texts(at)
