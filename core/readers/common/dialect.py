@@ -71,7 +71,7 @@ def sniff_dialect(lines: Sequence[str]) -> Dialect | None:
     same = sum(len(row) == width for row in rows)
     if 2 * same < len(rows):
         return None
-    has_header = _is_header(rows[0])
+    has_header = _is_header(rows[0]) or _words_above_values(rows)
     body = rows[1:] if has_header else rows
     names = [cell.strip() or f"column {i}" for i, cell in enumerate(rows[0], 1)]
     if not has_header:
@@ -102,8 +102,23 @@ def _best_delimiter(lines: Sequence[str]) -> str:
 def _is_header(row: Sequence[str]) -> bool:
     """A first line is a header unless it holds numbers, times or blanks alone."""
     filled = [cell for cell in row if not is_blank(cell)]
-    values = sum(is_number(c) or is_number(c, ",") or looks_like_time(c) for c in filled)
+    values = sum(_is_value(cell) for cell in filled)
     return bool(filled) and 2 * values < len(filled)
+
+
+def _words_above_values(rows: Sequence[Sequence[str]]) -> bool:
+    """A word in the first line over a column of numbers or times is a name."""
+    for index, cell in enumerate(rows[0]):
+        if is_blank(cell) or _is_value(cell):
+            continue
+        below = [row[index] for row in rows[1:] if index < len(row) and not is_blank(row[index])]
+        if below and 2 * sum(_is_value(cell) for cell in below) > len(below):
+            return True
+    return False
+
+
+def _is_value(cell: str) -> bool:
+    return is_number(cell) or is_number(cell, ",") or looks_like_time(cell)
 
 
 def _decimal(sample: Sequence[Sequence[str]], delimiter: str) -> str:

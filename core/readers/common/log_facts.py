@@ -17,7 +17,7 @@ NO_STEPS = (
     "No step sizes in this log: only what the engine said of its graphs and memory was read. {how}"
 )
 _BAR = re.compile(
-    r"(?P<what>(?:Captur|Warming)[^:|]*?(?:\((?P<inside>[^()]*)\))?[^:|]*):\s*\d+%\|[^|]*\|\s*"
+    r"(?P<what>(?:Captur|Warming)[^:|]*):\s*\d+%\|[^|]*\|\s*"
     r"(?P<done>\d+)/(?P<total>\d+)\s*\[(?P<time>[\d:]+)<"
 )
 _SIZE = re.compile(r"\b(?:bs|num_tokens)\s*=\s*(\d+)")
@@ -85,8 +85,8 @@ class Progress:
             self.out_of_memory = True
         if "%|" not in message or not (match := _BAR.search(message)):
             return
-        name = _SIZE.sub("", _FREE.sub("", match["what"])).replace("( )", "").replace("()", "")
-        name = " ".join(name.split())[:60]
+        name = _SIZE.sub("", _FREE.sub("", match["what"]))
+        name = " ".join(re.sub(r"\(\s*\)", "", name).split())[:60]
         if name not in self.bars and len(self.bars) >= MAX_BARS:
             return
         bar = self.bars.setdefault(name, Bar())
@@ -94,8 +94,7 @@ class Progress:
         bar.seconds = sum(
             int(part[:6] or 0) * 60**i for i, part in enumerate(reversed(match["time"].split(":")))
         )
-        inside = match["inside"] or ""
-        size, free = _SIZE.search(inside), _FREE.search(inside)
+        size, free = _SIZE.search(match["what"]), _FREE.search(match["what"])
         if size:
             bar.size = int(size[1][:9])
             if free and len(bar.free_gib) < 4096:
