@@ -79,7 +79,7 @@ CLUES: tuple[Clue, ...] = (
     ),
     Clue(
         "h2d_copy",
-        re.compile(r"torch\.(?:as_)?tensor\(.*(?:device|cuda)|\.cuda\(|\.to\(\s*[\"']cuda"),
+        re.compile(r"torch\.(?:as_)?tensor\(.*device|\.cuda\(|\.to\(\s*[\"']cuda"),
         "A tensor is created or moved from pageable host memory inside the region.",
         "Allocate on the device before the capture and refill with copy_ before each replay.",
     ),

@@ -18,6 +18,9 @@ from core.errors import FileContentError
 
 EVIDENCE_CHARS = 240
 MOST_CAUSES = 50
+EXPLAINED_BY_CODE = (known.FORBIDDEN.klass, "h2d_copy")
+"""Classes whose message is the same for several calls: PyTorch refuses .cpu() with the words of a
+copy to the card."""
 ORDER = (Rank.ROOT, Rank.SIGN, Rank.CONSEQUENCE)
 
 _EXCEPTION = re.compile(r"(?:^|[\s|])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): ?(\S.*)?$")
@@ -128,7 +131,7 @@ class _Reader:
 
     def _add(self, rule: Rule, line: str) -> None:
         site = self._frames.site()
-        if rule is known.FORBIDDEN:
+        if rule.klass in EXPLAINED_BY_CODE:
             rule = self._frames.explained(rule)
         cause = Cause(
             rule.klass,

@@ -82,6 +82,14 @@ def test_error_900_is_explained_by_the_line_that_made_it(code, klass):
     assert first.site is not None and str(first.site) == f"step.py, line 3: {code}"
 
 
+def test_a_copy_to_the_host_is_told_from_one_to_the_card():
+    """PyTorch refuses both with one message; the line of code tells which it was."""
+    words = "RuntimeError: Cannot copy between CPU and CUDA tensors during CUDA graph capture"
+    for code, klass in (("y = x.cpu()", "host_sync"), ("y = torch.ones(4).to('cuda')", "h2d_copy")):
+        first = diagnose(f'  File "step.py", line 3, in step\n    {code}\n{words}').first
+        assert first is not None and first.klass == klass
+
+
 def test_frames_of_an_earlier_error_explain_nothing_later():
     """A traceback that ended before does not lend its lines to the next error."""
     text = (

@@ -127,7 +127,7 @@ def test_two_replays_of_any_inputs(first, second):
 
 
 def test_output_aliasing_case():
-    """y = 10 x: read after the second replay, the alias has the second result, a clone the first."""
+    """y = 10 x, read after two replays: the alias has the second result, a clone the first."""
     _, expect = case("D-CORR-03")
     card = Card()
     x = tensor(card, [0.0])
