@@ -75,24 +75,36 @@ def with_fit(figure: go.Figure, cost: StepCost) -> None:
 
 
 def graph_memory_figure(rows: Sequence[MeasureRow], device: str) -> go.Figure:
-    """Device memory each graph added, in the order in which they were captured."""
+    """Device memory of each graph, in order of capture: what the shared pool grew by, and what
+    the graph would hold in a pool of its own."""
     points = [row for row in rows if row.pool_bytes is not None or row.graph_bytes is not None]
+    sizes = [str(row.size) for row in points]
     figure = go.Figure()
     for attribute, label, colour in (
-        ("pool_bytes", "graph pool", theme.SET_COLOURS[0]),
+        ("pool_growth_bytes", "the set's pool grew by", theme.SET_COLOURS[0]),
         ("graph_bytes", "driver, outside the pool", theme.SET_COLOURS[4]),
     ):
         figure.add_trace(
             go.Bar(
-                x=[str(row.size) for row in points],
+                x=sizes,
                 y=[(getattr(row, attribute) or 0) / 2**20 for row in points],
                 name=label,
                 marker={"color": colour},
                 hovertemplate="size %{x}: %{y:.4g} MiB<extra>%{fullData.name}</extra>",
             )
         )
-    theme.styled(figure, title=f"Memory each graph added (measured on {device})", height=320)
+    figure.add_trace(
+        go.Scatter(
+            x=sizes,
+            y=[(row.pool_bytes or 0) / 2**20 for row in points],
+            mode="markers",
+            marker={"color": theme.NEUTRAL, "symbol": "line-ew-open", "size": 12},
+            name="alone, in a pool of its own",
+            hovertemplate="size %{x}: %{y:.4g} MiB<extra>%{fullData.name}</extra>",
+        )
+    )
+    theme.styled(figure, title=f"Graph memory (measured on {device})", height=320)
     figure.update_layout(barmode="stack")
     figure.update_xaxes(title="captured size, in order of capture", type="category")
-    figure.update_yaxes(title="memory added [MiB]")
+    figure.update_yaxes(title="memory [MiB]")
     return figure
