@@ -43,7 +43,8 @@ def read_parquet(source: Source, head: Head, options: ReadOptions) -> Reading:
         file = _opened(stream, source.name)
         leaves = [file.schema.column(i) for i in range(len(file.schema))]
         names = [leaf.path for leaf in leaves if leaf.max_repetition_level == 0]
-        roles = _roles(names, options, source.name)
+        numeric = {leaf.path for leaf in leaves if leaf.physical_type != "BYTE_ARRAY"}
+        roles = _roles(names, numeric, options, source.name)
         return _read(file, names, roles, source.name, options)
 
 
@@ -76,11 +77,9 @@ def damaged(name: str) -> FileContentError:
     )
 
 
-def _roles(names: list[str], options: ReadOptions, where: str) -> dict[str, int]:
-    found = columns.match(names)
-    leaves = [name.rsplit(".", 1)[-1] for name in names]
-    for role, index in columns.match(leaves).items():
-        found.setdefault(role, index)
+def _roles(names: list[str], numeric: set[str], options: ReadOptions, where: str) -> dict[str, int]:
+    last_words = [name.rsplit(".", 1)[-1] for name in names]
+    found = columns.match(last_words, lambda index: names[index] in numeric)
     for index, name in enumerate(names):
         role = AZURE_NAMES.get(columns.plain(name))
         if role:

@@ -43,7 +43,7 @@ def detect(head: Head, options: ReadOptions) -> bool:
         return _width(dialect) >= 2 and _numeric_columns(dialect) is not None
     if set(options.columns) & {"prompt_tokens", "output_tokens"}:
         return True
-    found = columns.match(dialect.header_row)
+    found = columns.match(dialect.header_row, dialect.is_numeric)
     return "prompt_tokens" in found or "output_tokens" in found
 
 
@@ -53,7 +53,7 @@ def read_plain_csv(source: Source, head: Head, options: ReadOptions) -> Reading:
     assert dialect is not None
     names = dialect.header_row
     if dialect.has_header:
-        found = columns.match(names)
+        found = columns.match(names, dialect.is_numeric)
         mapping = {
             role: names[index] for role, index in found.items() if role not in options.columns
         }

@@ -22,7 +22,7 @@ def detect(head: Head, options: ReadOptions) -> bool:
     if dialect.has_header and not columns.find(dialect.header_row, columns.LENGTH):
         return False
     filled = [row[0] for row in dialect.sample if row and not is_blank(row[0])]
-    return bool(filled) and all(plain_number(cell) is not None for cell in filled[:5])
+    return 2 * sum(plain_number(cell) is not None for cell in filled) > len(filled)
 
 
 def read_text_lengths(source: Source, head: Head, options: ReadOptions) -> Reading:

@@ -6,7 +6,7 @@ Never a total, a limit, a cached part, a latency or an id.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from core.errors import ColumnMappingError
 
@@ -111,8 +111,13 @@ def find(names: Sequence[str], wanted: Sequence[str], arrival: bool = False) -> 
     return [i for want in wanted for i, got in enumerate(keys) if got == want]
 
 
-def match(names: Sequence[str]) -> dict[str, int]:
-    """{role: index} of arrival, prompt_tokens and output_tokens, as far as names tell."""
+def match(
+    names: Sequence[str], numeric: Callable[[int], bool] = lambda index: True
+) -> dict[str, int]:
+    """{role: index} of arrival, prompt_tokens and output_tokens, as far as names tell.
+
+    numeric : whether a column holds numbers; a bare "prompt" or "output" may be text
+    """
     found: dict[str, int] = {}
     for role, wanted in (
         ("arrival", ARRIVAL),
@@ -123,7 +128,7 @@ def match(names: Sequence[str]) -> dict[str, int]:
         if hits:
             found[role] = hits[0]
     for role, wanted in (("prompt_tokens", PROMPT_SHORT), ("output_tokens", OUTPUT_SHORT)):
-        hits = find(names, wanted)
+        hits = [index for index in find(names, wanted) if numeric(index)]
         if role not in found and hits:
             found[role] = hits[0]
     return found

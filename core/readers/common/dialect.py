@@ -34,6 +34,12 @@ class Dialect:
     def header_row(self) -> list[str]:
         return [name.strip() for name in self.names]
 
+    def is_numeric(self, index: int) -> bool:
+        """Whether most of the first cells of a column are numbers, or all are blank."""
+        cells = [row[index] for row in self.sample if index < len(row)]
+        filled = [cell for cell in cells if not is_blank(cell)]
+        return 2 * sum(is_number(cell, self.decimal) for cell in filled) >= len(filled)
+
 
 def looks_like_time(cell: str) -> bool:
     return bool(_TIME.match(cell.strip().strip("\"'")))
