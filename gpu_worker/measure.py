@@ -1,6 +1,7 @@
 """Measure a spec from the command line, without the job engine:
 
     python -m gpu_worker.measure --spec spec.json --out profile.json
+    python -m gpu_worker.measure --config config.json --sizes 1,2,4,8 --out profile.json
 
 It runs as under a worker: in a process of its own, replaced after an error of the device.
 """
@@ -15,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.errors import ProjectError
+from core.model_shape import shape_of_config
 from core.records import MeasureRow, MeasureSpec, Profile, spec_from_json, to_json_dict
 from gpu_worker.session import Session
 
@@ -40,11 +42,16 @@ def measure_all(
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns 0; 2 with one sentence on stderr when nothing could be measured."""
     parser = argparse.ArgumentParser(prog="python -m gpu_worker.measure")
-    parser.add_argument("--spec", type=Path, required=True, help="MeasureSpec as JSON")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--spec", type=Path, help="MeasureSpec as JSON")
+    what.add_argument("--config", type=Path, help="a model's config.json; with --sizes")
+    parser.add_argument("--sizes", default="1,2,4,8,16,32", help="capture sizes, with --config")
+    parser.add_argument("--context", type=int, default=512, help="tokens, with --config")
+    parser.add_argument("--tensor-parallel", type=int, default=1, help="ranks, with --config")
     parser.add_argument("--out", type=Path, required=True, help="where the profile goes")
     args = parser.parse_args(argv)
     try:
-        spec = spec_from_json(json.loads(args.spec.read_text()), str(args.spec))
+        spec = _spec(args)
         profile = measure_all(spec, lambda row: print(row_text(row), flush=True))
     except (ProjectError, OSError, ValueError) as error:
         print(f"python -m gpu_worker.measure: {error}", file=sys.stderr)
@@ -52,6 +59,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.out.write_text(json.dumps(to_json_dict(profile), indent=1) + "\n")
     print(f"{profile.source} -> {args.out}")
     return 0
+
+
+def _spec(args: argparse.Namespace) -> MeasureSpec:
+    source = args.spec or args.config
+    document = json.loads(source.read_text())
+    if args.spec:
+        return spec_from_json(document, str(source))
+    read = shape_of_config(
+        document, name=source.resolve().parent.name, tensor_parallel=args.tensor_parallel
+    )
+    for note in read.notes:
+        print(f"note: {note}")
+    sizes = tuple(int(part) for part in args.sizes.split(","))
+    return MeasureSpec(sizes, model=read.shape, context_tokens=args.context)
 
 
 def row_text(row: MeasureRow) -> str:

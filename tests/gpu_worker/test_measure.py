@@ -141,3 +141,22 @@ def test_the_quiet_core_is_given_back() -> None:
         inside = os.sched_getaffinity(0)
         assert len(inside) == 1 and inside <= allowed
     assert os.sched_getaffinity(0) == allowed
+
+
+def test_a_model_config_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The folder's name is the model's; what is left out is printed."""
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    config = {
+        **{"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4},
+        **{"num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 96},
+        **{"torch_dtype": "float32"},
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    out = tmp_path / "out.json"
+    options = ["--config", str(folder / "config.json"), "--sizes", "1,2", "--context", "16"]
+    assert main([*options, "--tensor-parallel", "2", "--out", str(out)]) == 0
+    profile = profile_from_json(json.loads(out.read_text()))
+    assert profile.spec.model.name == "my-model" and profile.spec.model.tensor_parallel == 2
+    assert [row.error for row in profile.rows] == [None, None]
+    assert "note: One shard is measured" in capsys.readouterr().out
