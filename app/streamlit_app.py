@@ -20,6 +20,7 @@ pages = [
     st.Page("app_pages/serve.py", title="Serve", icon=":material/timeline:"),
     st.Page("app_pages/engine.py", title="Engine", icon=":material/rule_settings:"),
     st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
+    st.Page("app_pages/learn.py", title="Learn", icon=":material/school:"),
 ]
 page = st.navigation(pages, position="top")
 state.enter_page(page.url_path)

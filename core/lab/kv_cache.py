@@ -53,6 +53,16 @@ class KvStep:
         pairs = zip(self.rows, self.replay, strict=True)
         return tuple(row.request for row, got in pairs if got != row.eager)
 
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The live request whose token belongs in each slot; "" where there is none."""
+        found = [""] * (NUM_BLOCKS * BLOCK_SIZE)
+        for row in self.rows:
+            for position in range(row.length):
+                block = row.blocks[position // BLOCK_SIZE]
+                found[block * BLOCK_SIZE + position % BLOCK_SIZE] = row.request
+        return tuple(found)
+
 
 @dataclass(frozen=True)
 class KvRun:

@@ -36,6 +36,7 @@ def rerun(step, pool=None, warm_ups: int = 2):
 def on_cpu(monkeypatch):
     monkeypatch.setattr(graph_contract, "DEVICE", "cpu")
     monkeypatch.setattr(graph_contract, "capture", rerun)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
 
 
 def test_without_a_card_it_says_so_in_one_sentence():

@@ -1,0 +1,55 @@
+"""Lesson 12: a rare bucket, judged by the session's own traffic."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import compute, inputs, state, theme
+from app.learning.figures import hits_figure
+from app.learning.parts import choice, derivation_view, metrics
+from app.traffic import current_traffic
+from app.views import chart, traffic_caption
+from core.lab.rare_bucket import rare_bucket
+
+TITLE = "A rare bucket: capture it at start?"
+
+
+def show() -> None:
+    st.markdown(
+        "A bucket that few steps use costs its capture and its memory all the same. Whether its "
+        "steps pay for it, your own traffic tells."
+    )
+    traffic = current_traffic(stop=False)
+    if traffic is None:
+        st.info("No traffic yet: upload a file on the Workload page, or open the example there.")
+        return
+    traffic_caption(traffic)
+    workload = state.session().workload
+    sets = inputs.chosen_sets(traffic.histogram, workload.reading.captured if workload else None)
+    if not sets:
+        st.info("Choose bucket sets on the Buckets page first.")
+        return
+    names = [bucket_set.name for bucket_set in sets]
+    if state.value("learn_rare_set", names[0]) not in names:
+        state.set_values({"learn_rare_set": names[0]})
+    picked = sets[names.index(choice("Bucket set", names, "learn_rare_set"))]
+    view = inputs.chosen_cost()
+    result = compute.bucket_break_even(traffic.histogram, picked.sizes, view.cost)
+    source = theme.origin_text(view.cost.origin, view.cost.source)
+    found = rare_bucket(result, f"{source}; steps {traffic.histogram.origin.value}")
+    row = found.row
+    metrics(
+        {
+            "rarest used bucket": f"{row.size:,} {traffic.histogram.unit.value}",
+            "its steps": f"{row.hits:,} ({theme.share_text(found.share)})",
+            "capture": theme.us_text(row.capture_us),
+            "saves from step": "never" if row.saves_from is None else f"{row.saves_from:,}",
+        }
+    )
+    st.info(f"**{row.verdict.value.capitalize()}.** {row.reason}")
+    used = [r for r in result.rows if r.hits]
+    figure = hits_figure(
+        [r.size for r in used], [r.hits for r in used], row.size, traffic.histogram.unit.value
+    )
+    chart(figure, "learn_hits")
+    derivation_view(found.derivation)
