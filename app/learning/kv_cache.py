@@ -15,8 +15,8 @@ TITLE = "KV cache: growing behind one graph"
 def show() -> None:
     st.markdown(
         "Four requests share a cache of fixed storage. Block tables, lengths and slots change "
-        "every step: they are **inputs**. The launch does not. A request that ends leaves "
-        "its blocks to the next. Rows of the bucket that no request uses must touch nobody's memory."
+        "every step: they are **inputs**. The launch does not. A request that ends leaves its "
+        "blocks to the next. Rows of the bucket that no request uses must touch nobody's memory."
     )
     padding = Padding(choice("Padded rows hold", [p.value for p in Padding], "learn_padding"))
     run = serve(padding)
