@@ -6,11 +6,15 @@ One file a format; sniff.py decides by content. `read` is all that pages and com
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
+
+if TYPE_CHECKING:
+    from core.readers.common.source import Source
 
 __all__ = ["FORMATS", "ReadOptions", "Reading", "read", "sniff"]
 
@@ -31,7 +35,18 @@ def read(
     options = options or ReadOptions()
     opened = open_source(source, name, options)
     head = Head(opened)
-    return choose(head, options).read(opened, head, options)
+    return _with_parts(choose(head, options).read(opened, head, options), opened)
+
+
+def _with_parts(reading: Reading, opened: Source) -> Reading:
+    """Say which other files of an archive were not read."""
+    others = [p for p in opened.parts if p != opened.part and p not in opened.used_parts]
+    if not others:
+        return reading
+    shown = ", ".join(others[:4])
+    warning = f"The archive holds other files, which were not read: {shown}; choose one of them."
+    facts = {"parts": list(opened.parts[:50]), **reading.facts}
+    return replace(reading, facts=facts, warnings=(*reading.warnings, warning))
 
 
 def sniff(

@@ -12,7 +12,7 @@ from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.log_facts import log_reading, sizes_in
-from core.readers.common.log_text import detect_log, iter_log
+from core.readers.common.log_text import detect_log, interest, iter_log
 from core.readers.common.requests import Notes
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
@@ -24,6 +24,7 @@ HOW = "Run FastDeploy with its log level at DEBUG to have every step logged."
 CUT = "line is cut or damaged"
 _STEP = re.compile(r"obtained by CUDAGraph is\s*:\s*(\d{1,9}), The padded shape is\s*:\s*(\d{1,9})")
 _LIST = re.compile(r"CUDAGraph capture list \[([\d,\s]*)\]")
+WANTED = interest(r"CUDAGraph")
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
@@ -36,7 +37,7 @@ def read_fastdeploy_log(source: Source, head: Head, options: ReadOptions) -> Rea
     sizes: Counter[int] = Counter()
     capture_sizes: tuple[int, ...] = ()
     rows = padding = 0
-    for line in iter_log(source):
+    for line in iter_log(source, WANTED):
         if "obtained by CUDAGraph" in line.message:
             rows += 1
             match = _STEP.search(line.message)

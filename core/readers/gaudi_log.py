@@ -12,7 +12,7 @@ from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.log_facts import log_reading, note_facts, rule
-from core.readers.common.log_text import detect_log, iter_log
+from core.readers.common.log_text import detect_log, interest, iter_log
 from core.readers.common.requests import Notes
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
@@ -34,6 +34,7 @@ _MISSED = re.compile(
     r"Configuration: \('(\w+)', (\d+), (\d+), (\d+)\) was not warmed-up"
     r"|(Decode|Prompt) bucket for \((\d+), (\d+), (\d+)\) was not prepared"
 )
+WANTED = interest(r"Warmup", r"HPUGraphs", r"Generated", r"warmed-up", r"not prepared")
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
@@ -45,7 +46,7 @@ def read_gaudi_log(source: Source, head: Head, options: ReadOptions) -> Reading:
     notes = Notes(facts={"engine": "vLLM on Gaudi"})
     batches: set[int] = set()
     missed: Counter[str] = Counter()
-    for line in iter_log(source):
+    for line in iter_log(source, WANTED):
         note_facts(RULES, line.message, notes.facts)
         if match := _WARMED.search(line.message):
             batches.add(int(match[1]))

@@ -12,7 +12,7 @@ from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.log_facts import Progress, log_reading, note_facts, rule
-from core.readers.common.log_text import detect_log, iter_log
+from core.readers.common.log_text import detect_log, interest, iter_log
 from core.readers.common.requests import Notes
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
@@ -27,6 +27,7 @@ HOW = "Keep LMDeploy's lines of statistics in the log."
 IDLE = "sample without a running request"
 RULES = (rule("Engine warmup completed", r"completed in (?P<capture_s>[\d.]+) seconds"),)
 _RUNNING = re.compile(r"Engine \(running/waiting\): (\d{1,9}) / \d+")
+WANTED = interest(r"Engine", r"%\|", r"[Mm]emory")
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
@@ -38,7 +39,7 @@ def read_lmdeploy_log(source: Source, head: Head, options: ReadOptions) -> Readi
     drops, notes = Drops(), Notes(facts={"engine": "LMDeploy"})
     progress = Progress()
     samples: Counter[int] = Counter()
-    for line in iter_log(source):
+    for line in iter_log(source, WANTED):
         if match := _RUNNING.search(line.message):
             if int(match[1]):
                 samples[int(match[1])] += 1

@@ -11,7 +11,7 @@ from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.log_facts import Progress, log_reading, note_facts, rule, sizes_in
-from core.readers.common.log_text import detect_log, iter_log
+from core.readers.common.log_text import detect_log, interest, iter_log
 from core.readers.common.requests import Notes
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
@@ -24,6 +24,7 @@ RULES = (
     rule("after capturing", r"graphs: (?P<free_after_gib>[\d.]+) GiB"),
 )
 _SIZES = re.compile(r"CUDA graphs with sizes: \[([\d,\s]*)\]")
+WANTED = interest(r"graphs", r"%\|", r"[Mm]emory")
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
@@ -34,7 +35,7 @@ def read_minisglang_log(source: Source, head: Head, options: ReadOptions) -> Rea
     """Grade D: captures and memory alone."""
     notes, progress = Notes(facts={"engine": "mini-sglang"}), Progress()
     sizes: tuple[int, ...] = ()
-    for line in iter_log(source):
+    for line in iter_log(source, WANTED):
         note_facts(RULES, line.message, notes.facts)
         progress.feed(line.message)
         if match := _SIZES.search(line.message):

@@ -12,7 +12,7 @@ from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.log_facts import Progress, log_reading, note_facts, rule
-from core.readers.common.log_text import detect_log, iter_log
+from core.readers.common.log_text import detect_log, interest, iter_log
 from core.readers.common.records_in import RecordCollector
 from core.readers.common.requests import Notes, requests_reading
 from core.readers.common.sglang_lines import Captures, DecodeLines, PrefillLines, split_head
@@ -40,6 +40,7 @@ RULES = (
     rule("decode_log_interval=", r"decode_log_interval=(?P<decode_log_interval>\d+)"),
 )
 _FINISH = re.compile(r"'prompt_tokens': (\d{1,9}).*?'completion_tokens': (\d{1,9})", re.DOTALL)
+WANTED = interest(r"batch", r"Capt", r"Finish", r"=", r"allocated", r"Load weight", r"[Mm]emory")
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
@@ -54,7 +55,7 @@ def read_sglang_log(source: Source, head: Head, options: ReadOptions) -> Reading
     clock = Clock(options.time_unit)
     finished = RecordCollector(clock, finish_drops)
     lines = 0
-    for line in iter_log(source):
+    for line in iter_log(source, WANTED):
         time, ranks, text = split_head(line.message)
         if text.startswith("Decode batch"):
             decode.feed(line.number, time, ranks, text)

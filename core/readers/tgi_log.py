@@ -11,7 +11,7 @@ from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.log_facts import log_reading, note_facts, rule, sizes_in
-from core.readers.common.log_text import detect_log, iter_log
+from core.readers.common.log_text import detect_log, interest, iter_log
 from core.readers.common.requests import Notes
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
@@ -33,6 +33,7 @@ RULES = (
     rule("Free RAM after", r"graphs? (?P<free_after_graphs_gb>[\d.]+)\s*GB"),
 )
 _SIZES = re.compile(r"(?:enabled for sizes|default cuda graphs) \[([\d,\s]*)\]")
+WANTED = interest(r"[Gg]raphs", r"[Mm]emory", r"KV-cache", r"RAM")
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
@@ -43,7 +44,7 @@ def read_tgi_log(source: Source, head: Head, options: ReadOptions) -> Reading:
     """Grade D: captures and memory; TGI logs no step sizes."""
     notes = Notes(facts={"engine": "TGI"})
     sizes: tuple[int, ...] = ()
-    for line in iter_log(source):
+    for line in iter_log(source, WANTED):
         note_facts(RULES, line.message, notes.facts)
         if match := _SIZES.search(line.message):
             sizes = sizes_in(match[1])

@@ -14,7 +14,7 @@ from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.log_facts import Progress, log_reading, note_facts, rule
-from core.readers.common.log_text import detect_log, iter_log
+from core.readers.common.log_text import detect_log, interest, iter_log
 from core.readers.common.requests import Notes
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
@@ -44,6 +44,7 @@ _RANK = re.compile(r"global_rank = (\d{1,6})")
 _CONTEXT = re.compile(r"'num_ctx_requests': (\d{1,9})")
 _DEVICE = re.compile(r"prev_device_step_time = (\d{1,9}(?:\.\d+)?)ms")
 _WARM = re.compile(r"CUDA graph warmup.* for batch size=(\d{1,9})")
+WANTED = interest(r"iter = ", r"[Gg]raph", r"KV cache", r"max_", r"[Mm]emory", r"%\|")
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
@@ -104,7 +105,7 @@ def read_trtllm_log(source: Source, head: Head, options: ReadOptions) -> Reading
     drops, notes = Drops(), Notes(facts={"engine": "TensorRT-LLM"})
     steps, progress = Steps(drops), Progress()
     warmed: set[int] = set()
-    for line in iter_log(source):
+    for line in iter_log(source, WANTED):
         text = line.message
         if "iter = " in text:
             steps.feed(line.number, text)

@@ -12,7 +12,7 @@ from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.log_facts import Progress, log_reading
-from core.readers.common.log_text import detect_log, iter_log
+from core.readers.common.log_text import detect_log, interest, iter_log
 from core.readers.common.requests import Notes
 from core.readers.common.source import Source
 from core.readers.common.vllm_startup import StartUp
@@ -39,6 +39,11 @@ PADDED = (
     "Sizes are those after padding, of steps that occurred at least twice: they show which graphs "
     "ran, not what was asked. " + HOW
 )
+WANTED = interest(
+    r"\|", r"[Cc][Uu][Dd][Aa]\s?[Gg]raph", r"Capture sizes", r"- Mode:", r"Iteration\(",
+    r"Batchsize", r"Maximum", r"Avg prompt", r"GiB", r"KV cache", r"engine", r"max_",
+    r"num_spec", r"blocks", r"took", r"[Gg]raph", r"memory", r"^[\d,\s\]]+$",
+)  # fmt: skip
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
@@ -51,7 +56,7 @@ def read_vllm_log(source: Source, head: Head, options: ReadOptions) -> Reading:
     tables, iterations = GraphTables(drops["tables"]), Iterations(drops["iterations"])
     forward, running = ForwardTimes(), Running(drops["running"])
     start, progress = StartUp(), Progress()
-    for line in iter_log(source):
+    for line in iter_log(source, WANTED):
         if iterations.feed(line) or forward.feed(line) or running.feed(line):
             continue
         tables.feed(line)

@@ -15,7 +15,7 @@ from core.records import FloatArray, IntArray
 BLOCK_BYTES = 1 << 20
 PIECE_BYTES = 64 << 10
 NEWLINE = 10
-MAX_ROW_BYTES = 48 << 20
+MAX_ROW_BYTES = 32 << 20
 
 TextRule = Callable[[str], str | None]
 """A cell -> the reason to leave its row out, or None to keep it."""
@@ -60,36 +60,44 @@ def iter_blocks(stream: BinaryIO, first_line: int, name: str) -> Iterator[tuple[
     first_line : rows start at this line; those before it are skipped
     A line end inside double quotes does not end a row.
     """
-    line, pending = 1, b""
-    honour_quotes = True
-    while True:
-        data = stream.read(BLOCK_BYTES)
-        pending += data
-        if not data:
-            if pending and not pending.endswith(b"\n"):
-                pending += b"\n"
-            cut = len(pending)
-        else:
-            cut = pending.rfind(b"\n") + 1
-            if honour_quotes and b'"' in pending and pending.count(b'"', 0, cut) % 2:
-                if len(pending) > MAX_ROW_BYTES // 2:
-                    honour_quotes = False  # one stray quote must not swallow the rest of the file
-                else:
-                    continue
-        if cut == 0 and len(pending) > MAX_ROW_BYTES:
-            raise FileContentError(
-                f"{name}, line {line}: longer than {MAX_ROW_BYTES >> 20} MiB; that is no table: "
-                "check that its lines end."
-            )
-        block, pending = pending[:cut], pending[cut:]
+    line = 1
+    for block in _whole_rows(stream, name):
         while block and line < first_line:
             end = block.find(b"\n") + 1
             block, line = block[end:], line + 1
         if block:
             yield line, block
             line += count_lines(block)
-        if not data:
-            return
+
+
+def _whole_rows(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Blocks that end where a row ends."""
+    parts: list[bytes] = []
+    length, honour_quotes = 0, True
+    while data := stream.read(BLOCK_BYTES):
+        parts.append(data)
+        length += len(data)
+        cut = data.rfind(b"\n") + 1
+        if cut == 0:
+            if length > MAX_ROW_BYTES:
+                raise FileContentError(
+                    f"{name}: a row longer than {MAX_ROW_BYTES >> 20} MiB; that is no table: "
+                    "check that its lines end."
+                )
+            continue
+        whole = b"".join(parts)
+        rest = data[cut:]
+        block = whole[: len(whole) - len(rest)]
+        if honour_quotes and b'"' in block and block.count(b'"') % 2:
+            if length <= MAX_ROW_BYTES // 2:
+                parts = [whole]
+                continue
+            honour_quotes = False  # one stray quote must not swallow the rest of the file
+        yield block
+        parts, length = [rest], len(rest)
+    last = b"".join(parts)
+    if last:
+        yield last if last.endswith(b"\n") else last + b"\n"
 
 
 def iter_pieces(line: int, block: bytes) -> Iterator[tuple[int, bytes]]:

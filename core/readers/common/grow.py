@@ -11,6 +11,7 @@ from core.errors import FileContentError
 from core.records import FloatArray, IntArray
 
 FIRST_ROWS = 1 << 16
+GUESS_ROWS = 12_000_000
 MAX_ROWS = 50_000_000
 """More requests than this would take gigabytes, and no histogram gains from them."""
 
@@ -24,7 +25,7 @@ class _Column:
     dtype: Any = np.int64
 
     def __init__(self, expected_rows: int = 0) -> None:
-        rows = min(max(expected_rows, FIRST_ROWS), MAX_ROWS)
+        rows = min(max(expected_rows, FIRST_ROWS), GUESS_ROWS)
         self._array = np.empty(rows, self.dtype)
         self._rows = 0
 

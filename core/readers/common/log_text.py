@@ -50,9 +50,16 @@ def detect_log(head: Head, marks: re.Pattern[str]) -> bool:
     return shape.lines and any(_wrapped(row) is not None for row in shape.sample)
 
 
-def iter_log(source: Source) -> Iterator[LogLine]:
-    """Every message; a progress bar's updates are messages of their own."""
-    for number, line in source.lines(MAX_LINE_BYTES):
+def interest(*words: str) -> re.Pattern[bytes]:
+    """Lines that can matter to a reader: those with one of these expressions."""
+    return re.compile("|".join(words).encode())
+
+
+def iter_log(source: Source, wanted: re.Pattern[bytes]) -> Iterator[LogLine]:
+    """Messages that can matter; a progress bar's updates are messages of their own."""
+    for number, line in source.lines(MAX_LINE_BYTES, wanted):
+        if wanted.search(line) is None:
+            continue
         for piece in _unwrap(line).split("\r"):
             text = strip_ansi(piece)
             if text.strip():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,7 @@ class Source:
         self.options = options
         self.parts: tuple[str, ...] = ()
         self.part: str | None = None
+        self.used_parts: tuple[str, ...] = ()
         self.containers: tuple[str, ...] = ()
         self._opener, self._given, self._size = opener, opener, size
         self._unpack()
@@ -133,13 +135,19 @@ class Source:
             raise _too_large(self.name, what, limit)
         return data
 
-    def lines(self, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-        """(line number from 1, line without its end). Raises FileContentError on an endless one."""
+    def lines(
+        self, max_line_bytes: int = MAX_LINE_BYTES, wanted: re.Pattern[bytes] | None = None
+    ) -> Iterator[tuple[int, bytes]]:
+        """(line number from 1, line without its end). Raises FileContentError on an endless one.
+
+        wanted : lines without a match may be left out, which is quick where there are many
+        """
         with self.open() as stream:
-            yield from split_lines(stream, self.name, max_line_bytes)
+            yield from split_lines(stream, self.name, max_line_bytes, wanted)
 
     def sibling(self, part: str) -> Source:
         """Another member of the same archive."""
+        self.used_parts += (part,)
         return Source(self._given, self.name, self._size, replace(self.options, part=part))
 
     def _unpack(self) -> None:
@@ -197,26 +205,32 @@ def read_up_to(stream: BinaryIO, size: int) -> bytes:
     return b"".join(parts)
 
 
-def split_lines(stream: BinaryIO, name: str, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
+def split_lines(
+    stream: BinaryIO, name: str, max_line_bytes: int, wanted: re.Pattern[bytes] | None = None
+) -> Iterator[tuple[int, bytes]]:
     """(line number, line) of a binary stream, a chunk at a time."""
-    number, pending = 0, []
-    length = 0
+    number, pending, length = 0, [], 0
     while data := stream.read(CHUNK_BYTES):
-        first, *others = data.split(b"\n")
-        pending.append(first)
-        length += len(first)
+        end = data.find(b"\n")
+        pending.append(data if end < 0 else data[:end])
+        length += len(pending[-1])
         if length > max_line_bytes:
             raise FileContentError(
                 f"{name}, line {number + 1}: longer than {max_line_bytes >> 20} MiB; "
                 "that is no table, log or JSON Lines file: check that its lines end."
             )
-        if others:
-            number += 1
-            yield number, b"".join(pending).rstrip(b"\r")
-            for line in others[:-1]:
+        if end < 0:
+            continue
+        number += 1
+        yield number, b"".join(pending).rstrip(b"\r")
+        start, last = end + 1, data.rfind(b"\n") + 1
+        if wanted is not None and wanted.search(data, start, last) is None:
+            number += data.count(b"\n", start, last)
+        else:
+            for line in data[start:last].split(b"\n")[:-1]:
                 number += 1
                 yield number, line.rstrip(b"\r")
-            pending, length = [others[-1]], len(others[-1])
+        pending, length = [data[last:]], len(data) - last
     if length:
         yield number + 1, b"".join(pending).rstrip(b"\r")
 

@@ -103,4 +103,9 @@ def _unknown_text(head: Head) -> InputError:
 
 def _are_names(names: list[str]) -> bool:
     """Short and plain enough to be column names, not somebody's text."""
-    return len(names) <= 200 and all(re.fullmatch(r"[\w .:/%()\[\]#+=-]{1,48}", n) for n in names)
+    return len(names) <= 200 and all(
+        re.fullmatch(r"[\w .:/%()\[\]#+=-]{1,48}", name)
+        and len(name.split()) <= 3
+        and not name.endswith((".", ":"))
+        for name in names
+    )
