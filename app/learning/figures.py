@@ -75,7 +75,7 @@ def grouped_figure(
             )
         )
     theme.styled(figure, title=title, height=330)
-    figure.update_layout(barmode="group")
+    figure.update_layout(barmode="group", bargap=0.4)
     figure.update_xaxes(type="category", title=x_title)
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return figure
@@ -212,7 +212,8 @@ def hits_figure(sizes: Sequence[int], hits: Sequence[int], rare: int, unit: str)
             hovertemplate="bucket %{x}: %{y:,} steps<extra></extra>",
         )
     )
-    theme.styled(figure, title="Steps each used bucket serves; the rarest in blue", height=320)
+    theme.styled(figure, title="Steps of each used bucket, the rarest in blue", height=320)
+    figure.update_layout(bargap=0.4)
     figure.update_xaxes(title=f"bucket [{unit}]", type="category")
-    figure.update_yaxes(title="steps", type="log")
+    figure.update_yaxes(title="steps", type="log", dtick=1)
     return figure

@@ -214,7 +214,7 @@ def test_the_rare_bucket_of_own_traffic():
     at = open_lesson(12)
     assert any("No traffic yet" in i.value for i in at.info)
     at = open_lesson(12, example="1")
-    bars = figure(at, "Steps each used bucket")["data"][0]
+    bars = figure(at, "Steps of each used bucket")["data"][0]
     size = metric(at, "rarest used bucket").split()[0].replace(",", "")
     assert min(numbers(bars["y"])) == numbers(bars["y"])[bars["x"].index(size)]
     assert any(word in at.info[0].value for word in ("Capture", "Leave eager"))
