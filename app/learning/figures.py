@@ -10,6 +10,7 @@ from app import theme
 from core.lab.contract import Kept
 from core.lab.kv_cache import KvRun
 from core.lab.two_streams import TwoStreams
+from core.padding import PaddingReport
 
 INPUT, OUTPUT, WRONG = theme.SET_COLOURS[0], theme.GRAPH, theme.BAD
 
@@ -78,6 +79,30 @@ def grouped_figure(
     figure.update_layout(barmode="group", bargap=0.4)
     figure.update_xaxes(type="category", title=x_title)
     figure.update_yaxes(title=y_title, rangemode="tozero")
+    return figure
+
+
+def slots_figure(sizes: Sequence[int], report: PaddingReport) -> go.Figure:
+    """Useful and padded slots of one step of each size; red where no graph holds it."""
+    eager = report.bucket_by_size < 0
+    figure = go.Figure()
+    for label, slots, colours in (
+        ("useful", sizes, [theme.EAGER if e else theme.USEFUL for e in eager]),
+        ("padded", report.padded_by_size, theme.SET_COLOURS[0]),
+    ):
+        figure.add_trace(
+            go.Bar(
+                x=[str(size) for size in sizes],
+                y=list(slots),
+                name=label,
+                marker={"color": colours, "line": {"width": 0}},
+                hovertemplate="batch %{x}: %{y:,} slots<extra>" + label + "</extra>",
+            )
+        )
+    theme.styled(figure, title="Slots that each step replays", height=320)
+    figure.update_layout(barmode="stack", bargap=0.4)
+    figure.update_xaxes(title="batch [requests]", type="category")
+    figure.update_yaxes(title="slots", rangemode="tozero")
     return figure
 
 
@@ -170,7 +195,7 @@ def line_figure(
     x_title: str,
     y_title: str,
 ) -> go.Figure:
-    """A curve over whole numbers, with named points on it."""
+    """A curve over whole numbers; the legend tells the values of its named points."""
     figure = go.Figure(
         go.Scatter(
             x=list(x),
@@ -187,12 +212,9 @@ def line_figure(
             go.Scatter(
                 x=[at],
                 y=[value],
-                mode="markers+text",
+                mode="markers",
                 marker={"size": 12, "color": colour},
-                text=[f"{value:,.4g}"],
-                textposition="top right",
-                name=label,
-                cliponaxis=False,
+                name=f"{label}: {value:,.3g}",
                 hovertemplate="%{x:g}: %{y:,.6g}<extra>" + label + "</extra>",
             )
         )

@@ -45,8 +45,8 @@ def show() -> None:
     )
     pools = shared_pool()
     bars = grouped_figure(
-        "Four graphs of 64, 128, 256 and 512 MiB",
-        ["private pools", "one pool, smallest first", "one pool, largest first"],
+        "Four graphs (64 to 512 MiB): memory of their pools",
+        ["private", "smallest first", "largest first"],
         {"pool": [pools.private, pools.smallest_first, pools.largest_first]},
         [theme.SET_COLOURS[0]],
         "memory [MiB]",

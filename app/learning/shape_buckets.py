@@ -5,15 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from app import compute, theme
-from app.charts.padding import SetView, padding_figure
-from app.learning.figures import line_figure
+from app.learning.figures import line_figure, slots_figure
 from app.learning.parts import derivation_view, metrics, number, switch
 from app.parsing import parse_sizes
 from app.traffic import current_traffic
 from app.views import chart, traffic_caption
 from core.errors import ProjectError
 from core.lab.shape_buckets import BATCHES, count_slots, fewer_buckets
-from core.records import BucketSet, StepHistogram
 
 TITLE = "Shape buckets: slots and waste"
 
@@ -38,8 +36,7 @@ def show() -> None:
             "waste": theme.share_text(report.waste),
         }
     )
-    view = SetView(BucketSet("Your list", report.capture_sizes), report, theme.SET_COLOURS[0])
-    chart(padding_figure([view], StepHistogram.from_batches(BATCHES)), "learn_slots")
+    chart(slots_figure(BATCHES, report), "learn_slots")
     derivation_view(found.derivation)
     st.subheader("With your own histogram", anchor=False)
     _own()

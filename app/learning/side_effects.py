@@ -48,7 +48,8 @@ def show() -> None:
     )
     chart(figure, "learn_counters")
     st.caption(
-        "The counter in a tensor is incremented by the graph itself; a capture runs nothing."
+        "Expected: what one would count who takes a replay for a call. Tensor: a counter on the "
+        "card, which replays do add to; the capture itself runs no kernel."
     )
     derivation_view(found.derivation)
     _branch()

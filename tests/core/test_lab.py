@@ -182,6 +182,7 @@ def test_a_python_counter_stands_still():
 
 
 def test_side_effects_refuse_negative_counts():
+    """Fewer than no warm-ups or replays is bad input."""
     with pytest.raises(SettingError):
         side_effects(-1, 3)
 
@@ -219,6 +220,7 @@ def test_each_failure_is_real_and_diagnosed(name, klass, code, line):
 
 
 def test_every_hazard_is_tested_and_unknown_ones_are_refused():
+    """Six hazards, of both kinds; another name is bad input."""
     assert len(HAZARDS) == 6 and {h.waits for h in HAZARDS} == {True, False}
     with pytest.raises(SettingError, match="known are"):
         attempt("nothing")
@@ -326,6 +328,7 @@ def test_slots_by_hand():
 
 
 def test_slots_refuse_an_empty_list():
+    """Without a capture size there is nothing to count."""
     with pytest.raises(CaptureSizesError):
         count_slots(sizes=())
 
@@ -449,6 +452,7 @@ def test_the_rare_bucket_is_the_least_used():
 
 
 def test_a_set_that_serves_nothing_has_no_rare_bucket():
+    """Where all steps run eager, no bucket is rare."""
     steps = StepHistogram.from_mapping({100: 5})
     with pytest.raises(HistogramError):
         rare_bucket(bucket_break_even(steps, (1, 2), assumed_step_cost()), "test")
