@@ -140,11 +140,11 @@ def dispatched_report(
     """
     ladder = normalised_sizes(capture_sizes)
     sizes, steps = histogram.sizes, _counts(histogram, ladder[-1])
-    known = set(ladder)
-    for size, used in zip(sizes.tolist(), bucket.tolist(), strict=True):
-        if used != EAGER and (used not in known or used < size):
-            raise CaptureSizesError(f"A step of {size} cannot replay a graph of {used}.")
     graph = bucket != EAGER
+    wrong = graph & (~np.isin(bucket, ladder) | (bucket < sizes))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise CaptureSizesError(f"A step of {sizes[i]} cannot replay a graph of {bucket[i]}.")
     padded = np.where(graph, bucket - sizes, 0) * steps
     index = np.searchsorted(np.array(ladder, np.int64), bucket[graph])
     hits = np.zeros(len(ladder), steps.dtype)

@@ -12,7 +12,8 @@ from plotly.subplots import make_subplots
 from app import theme
 from core.buckets import Frontier
 from core.padding import PaddingReport
-from core.records import BucketSet, StepHistogram
+from core.records import BucketSet, FloatArray, StepHistogram
+from core.slot_bins import SlotBins, slot_bins
 
 ROW_HEIGHT = 150
 
@@ -54,41 +55,42 @@ def padding_figure(views: Sequence[SetView], histogram: StepHistogram) -> go.Fig
     figure = _rows(
         views, "Slots the steps of each size replay", f"size of the step [{unit}]", "slots"
     )
-    useful = histogram.sizes * histogram.steps
+    any_eager = False
     for row, view in enumerate(views, start=1):
-        padded = view.report.padded_by_size
-        eager = view.report.bucket_by_size < 0
-        parts = (
-            ("useful", np.where(eager, 0, useful), theme.USEFUL),
-            ("padded", padded, view.colour),
-            ("eager: no graph large enough", np.where(eager, useful, 0), theme.EAGER),
-        )
-        for label, slots, colour in parts:
-            figure.add_trace(
-                go.Bar(
-                    x=histogram.sizes,
-                    y=slots,
-                    name=label,
-                    legendgroup=label,
-                    showlegend=False,
-                    marker={"color": colour, "line": {"width": 0}},
-                    customdata=view.report.bucket_by_size,
-                    hovertemplate=(
-                        f"size %{{x}}, bucket %{{customdata}}: %{{y:,}} {label}<extra></extra>"
-                    ),
-                ),
-                row=row,
-                col=1,
-            )
+        bins = slot_bins(histogram, view.report)
+        any_eager |= bool(bins.eager.any())
+        for label, slots, colour in (
+            ("useful", bins.useful, theme.USEFUL),
+            ("padded", bins.padded, view.colour),
+            ("eager: no graph large enough", bins.eager, theme.EAGER),
+        ):
+            if slots.any():
+                figure.add_trace(_slot_bars(bins, slots, label, colour), row=row, col=1)
         summary = (
             f"{view.bucket_set.name}: {len(view.bucket_set)} graphs, "
             f"waste {theme.share_text(view.report.waste)}"
         )
         figure.layout.annotations[row - 1].text = summary  # pyright: ignore
     figure.update_layout(barmode="stack")
-    any_eager = any((view.report.bucket_by_size < 0).any() for view in views)
     _padding_legend(figure, views[0].colour, any_eager)
     return figure
+
+
+def _slot_bars(bins: SlotBins, slots: FloatArray, label: str, colour: str) -> go.Bar:
+    names = [
+        f"size {a:,}" if a == b else f"sizes {a:,} to {b:,}"
+        for a, b in zip(bins.first.tolist(), bins.last.tolist(), strict=True)
+    ]
+    return go.Bar(
+        x=(bins.first + bins.last) / 2,
+        y=slots,
+        name=label,
+        legendgroup=label,
+        showlegend=False,
+        marker={"color": colour, "line": {"width": 0}},
+        customdata=names,
+        hovertemplate=f"%{{customdata}}: %{{y:,}} {label}<extra></extra>",
+    )
 
 
 def _padding_legend(figure: go.Figure, colour: str, any_eager: bool) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from app.best_choice import TIME, BestChoice
 from app.compute.hashing import HASH
 from core import break_even as break_even_core
-from core.buckets import Frontier, frontier
+from core.buckets import Frontier, Limits, frontier
 from core.buckets.budget import budgeted_buckets
 from core.choice_check import check_choice
 from core.errors import CostUnitError
@@ -33,19 +33,24 @@ def padding(histogram: StepHistogram, sizes: tuple[int, ...]) -> PaddingReport:
     return padding_report(histogram, sizes)
 
 
-@st.cache_data(max_entries=16, show_spinner="Searching the best bucket sets …", hash_funcs=HASH)
 def best_frontier(
     histogram: StepHistogram, choice: BestChoice | None = None, cost: StepCost | None = None
 ) -> Frontier:
     """The exact optimum for every number of graphs up to MAX_GRAPHS. Raises ProjectError."""
     choice = choice or BestChoice()
+    return _frontier(histogram, choice.limits, cost if choice.objective == TIME else None)
+
+
+@st.cache_data(max_entries=16, show_spinner="Searching the best bucket sets …", hash_funcs=HASH)
+def _frontier(histogram: StepHistogram, limits: Limits, cost: StepCost | None) -> Frontier:
+    """Cached without the number of graphs: one frontier answers for all of them."""
     return frontier(
         histogram,
         max_graphs=MAX_GRAPHS,
-        cost=cost if choice.objective == TIME else None,
-        multiple_of=choice.multiple_of,
-        include=choice.include,
-        allow_eager=choice.allow_eager,
+        cost=cost,
+        multiple_of=limits.multiple_of,
+        include=limits.include,
+        allow_eager=limits.allow_eager,
     )
 
 
@@ -58,15 +63,8 @@ def weighed(
     memory: GraphMemory,
 ) -> TradeOff:
     """Step time, memory and start-up of the sets beside the best possible. Raises ProjectError."""
-    return trade_off(
-        histogram,
-        cost,
-        memory,
-        choice.policy,
-        sets=sets,
-        max_graphs=MAX_GRAPHS,
-        limits=choice.limits,
-    )
+    found = _frontier(histogram, choice.limits, cost)
+    return trade_off(histogram, cost, memory, choice.policy, sets=sets, found=found)
 
 
 @st.cache_data(max_entries=32, show_spinner="Searching the best bucket set …", hash_funcs=HASH)

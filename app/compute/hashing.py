@@ -14,7 +14,7 @@ from app.best_choice import BestChoice
 from app.cost_choice import CostChoice
 from app.engine_choice import EngineChoice
 from app.memory_choice import MemoryChoice
-from core.buckets import Frontier
+from core.buckets import Frontier, Limits
 from core.readers import ReadOptions
 from core.records import (
     BucketSet,
@@ -67,6 +67,7 @@ HASH: dict[str | type, Any] = {
         EngineChoice,
         Frontier,
         GraphMemory,
+        Limits,
         Machine,
         PrefillCost,
         MemoryChoice,

@@ -27,13 +27,7 @@ def show() -> None:
     found = side_effects(warmups, replays)
     figure = grouped_figure(
         "How often the step ran",
-        [
-            "calls one would count",
-            "Python counter",
-            "lines printed",
-            "list items",
-            "tensor counter",
-        ],
+        ["expected", "counter", "prints", "list", "tensor"],
         {
             "calls": [
                 found.expected,

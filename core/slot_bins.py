@@ -1,0 +1,59 @@
+"""Slots by step size, put together in bins where there are too many sizes to draw apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.padding import EAGER, PaddingReport
+from core.records import FloatArray, IntArray, StepHistogram
+
+MAX_BINS = 128
+"""Bars that a screen tells apart."""
+
+
+@dataclass(frozen=True)
+class SlotBins:
+    """Sums over the step sizes from first to last of each bin.
+
+    first, last : (b,) [unit]; equal where a bin is one size
+    useful, padded, eager : (b,) slots of graph steps that do work, that are padding, and slots of
+        steps without a graph
+    """
+
+    first: IntArray
+    last: IntArray
+    useful: FloatArray
+    padded: FloatArray
+    eager: FloatArray
+
+
+def slot_bins(
+    histogram: StepHistogram, report: PaddingReport, max_bins: int = MAX_BINS
+) -> SlotBins:
+    """At most max_bins bins of equal width; one a size where there are no more sizes than that.
+
+    Nothing is lost: the sums over all bins are those of the report.
+    """
+    sizes = histogram.sizes
+    slots = sizes.astype(float) * histogram.steps
+    eager = report.bucket_by_size == EAGER
+    series = (
+        np.where(eager, 0.0, slots),
+        report.padded_by_size.astype(float),
+        np.where(eager, slots, 0.0),
+    )
+    if len(sizes) <= max_bins:
+        return SlotBins(sizes, sizes, *series)
+    span = int(sizes[-1] - sizes[0]) + 1
+    width = -(-span // max_bins)
+    place = (sizes - sizes[0]) // width
+    used, index = np.unique(place, return_inverse=True)
+    first = sizes[0] + used * width
+    useful, padded, without = (_sums(index, values, len(used)) for values in series)
+    return SlotBins(first, first + width - 1, useful, padded, without)
+
+
+def _sums(index: IntArray, values: FloatArray, count: int) -> FloatArray:
+    return np.bincount(index, weights=values, minlength=count).astype(np.float64)
