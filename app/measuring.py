@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import inputs, jobs, state, theme, traffic
+from app import compute, inputs, jobs, state, theme, traffic
 from app.charts.measured import graph_memory_figure, step_time_figure
+from app.memory_inputs import model_config_text
+from app.parsing import parse_sizes
 from app.tables import measured_rows
 from app.views import chart, table
 from core.errors import ProjectError
-from core.records import MeasureSpec, ModelShape
+from core.model_shape import shape_of_config
+from core.records import CaptureMode, MeasureSpec, ModelShape, PoolPolicy, SizeUnit
 from core.store.jobs import JobState, WorkerInfo
 
 POLL_S = 0.5
@@ -32,6 +35,10 @@ MODELS = {
 }
 
 
+PASTED = "The model on the Memory page (its config.json)"
+TARGETS = {"llama": "decode step", "llama-prefill": "prefill chunk (sizes in tokens)"}
+
+
 def show_workers(workers: Sequence[WorkerInfo]) -> None:
     alive = [worker for worker in workers if worker.alive]
     if not alive:
@@ -42,6 +49,12 @@ def show_workers(workers: Sequence[WorkerInfo]) -> None:
         for w in alive
     ]
     table(rows, "workers")
+
+
+FORM_KEYS = (
+    *("measure_sizes", "model", "context_tokens", "samples"),
+    *("target", "measure_policy", "capture_mode"),
+)
 
 
 def measure_form(workers: Sequence[WorkerInfo]) -> None:
@@ -56,13 +69,34 @@ def measure_form(workers: Sequence[WorkerInfo]) -> None:
             help="Capture sizes such as 1, 2, 4, 8..64/8. The largest is captured first.",
         )
         left, middle, right = st.columns([2, 1, 1])
-        left.selectbox("Model shape", list(MODELS), key=state.remember("model", next(iter(MODELS))))
+        shapes = [*MODELS, PASTED]
+        left.selectbox("Model shape", shapes, key=state.remember("model", shapes[0]))
         middle.number_input(
             "Context [tokens a request]", 1, 131_072, key=state.remember("context_tokens", 512)
         )
         right.number_input("Samples a size", 3, 10_000, key=state.remember("samples", 30))
+        left, middle, right = st.columns([2, 1, 1])
+        left.selectbox(
+            "What is captured",
+            list(TARGETS),
+            format_func=lambda target: TARGETS[target],
+            key=state.remember("target", "llama"),
+        )
+        middle.selectbox(
+            "Pool",
+            list(PoolPolicy),
+            format_func=lambda policy: policy.value,
+            key=state.remember("measure_policy", PoolPolicy.SHARED_LARGEST_FIRST),
+        )
+        right.selectbox(
+            "Capture",
+            list(CaptureMode),
+            format_func=lambda mode: mode.value,
+            key=state.remember("capture_mode", CaptureMode.FULL),
+            help="Piecewise: one graph between attentions, which run eagerly.",
+        )
         sent = st.form_submit_button("Measure", type="primary")
-    for key in ("measure_sizes", "model", "context_tokens", "samples"):
+    for key in FORM_KEYS:
         state.keep(key)
     if sent:
         _submit()
@@ -84,14 +118,28 @@ def _fill_from_sets(suggestion: str) -> None:
         state.set_values({"measure_sizes": text})
 
 
+def _model_shape(name: str) -> ModelShape:
+    """Raises ModelConfigError for a pasted model that the step cannot have."""
+    if name in MODELS:
+        return MODELS[name]
+    config = compute.model_config(model_config_text())
+    found = shape_of_config(config, tensor_parallel=state.value("tp", 1))
+    for note in found.notes:
+        st.info(note)
+    return found.shape
+
+
 def _submit() -> None:
     values = state.session().values
     try:
         spec = MeasureSpec(
-            sizes=inputs.parse_sizes(values["measure_sizes"]),
-            model=MODELS[values["model"]],
+            sizes=parse_sizes(values["measure_sizes"]),
+            target=values["target"],
+            model=_model_shape(values["model"]),
             context_tokens=values["context_tokens"],
             samples=values["samples"],
+            pool_policy=values["measure_policy"],
+            capture=values["capture_mode"],
         )
         state.session().job_id = jobs.submit(spec)
     except ProjectError as error:
@@ -155,6 +203,9 @@ def _measured_caption(job: JobState) -> str:
 def _offer_profile(job: JobState) -> None:
     profile = job.profile()
     if profile is None or not any(row.replay_us for row in profile.rows):
+        return
+    if profile.spec.unit is not SizeUnit.REQUESTS:
+        st.caption("A prefill profile: the charts of decode steps are not priced by it.")
         return
     name = f"Measured: {profile.device.name}, {profile.spec.model.name}, {profile.measured_at}"
     state.session().profiles[name] = replace(profile)

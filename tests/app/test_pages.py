@@ -383,3 +383,20 @@ def test_every_page_computes_with_a_measured_profile():
         assert not at.error, [e.value for e in at.error]
     to_page(at, "break_even.py")
     assert "Fitted: NVIDIA H200" in texts(at)
+
+
+def test_a_model_the_step_cannot_have_is_refused_before_it_is_sent():
+    """Latent attention is named in one sentence, and no job is made."""
+    import json
+
+    config = {"model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 2}
+    config |= {"num_attention_heads": 4, "kv_lora_rank": 8, "vocab_size": 100}
+    config |= {"intermediate_size": 128, "qk_rope_head_dim": 8}
+    at = open_app("memory.py", example="1")
+    at.text_area(key="model_config").set_value(json.dumps(config)).run()
+    to_page(at, "measure.py")
+    box = at.selectbox(key="model")
+    box.set_value(box.options[-1])
+    next(b for b in at.button if b.label == "Measure").click().run()
+    assert not at.exception
+    assert any("latent attention" in e.value for e in at.error)
