@@ -87,22 +87,25 @@ CLUES: tuple[Clue, ...] = (
 
 
 class Frames:
-    """The frames since the last error, outermost first, as they come line by line."""
+    """The frames since the last error, outermost first, as they come line by line.
+
+    awaits_code : the next line is the code of the last frame
+    """
 
     def __init__(self) -> None:
         self._sites: list[CallSite] = []
-        self._awaits_code = False
+        self.awaits_code = False
 
     def take(self, line: str) -> bool:
         """True where the line belongs to a traceback's frame."""
-        match = _FRAME.search(line)
+        match = _FRAME.search(line) if "File " in line else None
         if match:
             file, number, _, code = match.groups()
             self._sites = [*self._sites[-MOST_FRAMES:], CallSite(file, int(number), code.strip())]
-            self._awaits_code = not code.strip()
+            self.awaits_code = not code.strip()
             return True
-        if self._awaits_code:
-            self._awaits_code = False
+        if self.awaits_code:
+            self.awaits_code = False
             code = _PREFIX.sub("", line).strip()
             self._sites[-1] = replace(self._sites[-1], code=code)
             return True
@@ -110,7 +113,7 @@ class Frames:
 
     def clear(self) -> None:
         self._sites.clear()
-        self._awaits_code = False
+        self.awaits_code = False
 
     def site(self) -> CallSite | None:
         """The innermost frame of the user's own code; of a library where there is no other."""

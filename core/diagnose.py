@@ -33,6 +33,14 @@ _NO_CAPTURE = re.compile(
     r"no capture|outside (?:of )?(?:a )?capture|not capturing|capture_size|finished|completed|took",
     re.IGNORECASE,
 )
+_WORDS = (
+    *("captur", "cudagraph", "cuda.graph(", "graph is empty", "graph addresses", "error"),
+    *("exception", "assert", "philox", "stream", "alloc", "memory", "all_reduce", "pointer attr"),
+    *("cublas", "hipblas", "watchdog", "during handling", "direct cause", "file "),
+    *("second engine", "another ", "other thread", "thread-", "distinct sizes"),
+)
+"""One of these stands in every line that matters, in small letters; most lines of a log have none,
+and the patterns are a hundred times slower than looking for words."""
 _CHAINED = re.compile(r"During handling of the above exception|was the direct cause of the follow")
 _FAILED_LOAD = re.compile(r"second engine|another (?:engine|model)|other thread|Thread-\d", re.I)
 
@@ -108,6 +116,13 @@ class _Reader:
     def take(self, line: str) -> None:
         self.number += 1
         self.seen_text = self.seen_text or bool(line.strip())
+        if not self._frames.awaits_code:
+            small = line.lower()
+            if not any(word in small for word in _WORDS):
+                return
+        self._read(line)
+
+    def _read(self, line: str) -> None:
         if _CAPTURE.search(line):
             self.in_capture = not _NO_CAPTURE.search(line)
             self.broken = self.broken or bool(known.INVALIDATED.pattern.search(line))
@@ -125,7 +140,7 @@ class _Reader:
                 self._add(rule, line)
             self._last = None
             self._frames.clear()
-        elif not is_frame and _EXCEPTION.search(line):
+        elif not is_frame and _names_exception(line):
             self._add_plain(line)
             self._frames.clear()
 
@@ -161,6 +176,10 @@ class _Reader:
             site=self._frames.site(),
         )
         self.plain = self.plain or self._last
+
+
+def _names_exception(line: str) -> bool:
+    return ("Error:" in line or "Exception:" in line) and _EXCEPTION.search(line) is not None
 
 
 def _hit(rule: Rule, line: str) -> bool:

@@ -211,6 +211,7 @@ def test_every_rule_is_found_by_a_message():
         "No available memory for the cache blocks.",
         "Truncating max_cudagraph_capture_size to 504",
     ]
+    assert all(diagnose(text).causes for text in messages), "found in a whole log too"
     hit = {rule.pattern.pattern for rule in RULES for text in messages if rule.pattern.search(text)}
     assert {rule.pattern.pattern for rule in RULES} == hit
 
