@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -16,6 +17,8 @@ from core.store.database import JOBS, make_engine
 FIRST = "0001"
 """The schema of databases that were made before there were revisions."""
 
+# Alembic keeps what it works on in its modules: one migration at a time in a process.
+_ONE = threading.Lock()
 _LOCK_KEY = 0x6275636B6574
 _FOLDER = Path(__file__).resolve().parent / "migrations"
 
@@ -46,7 +49,7 @@ def migrate_tables(url: str, target: str = "head") -> None:
     """
     engine = make_engine(url)
     try:
-        with engine.connect() as connection:
+        with _ONE, engine.connect() as connection:
             _begin_alone(connection)
             _upgrade(connection, target)
             connection.commit()

@@ -58,8 +58,10 @@ class HistoryCalls(SessionBase):
         return done or self._conflict(session_id, old, newest)
 
     def undo(self, session_id: str, who: str) -> int | None:
-        """Go back one change; returns the new version's number, None where there is none left."""
-        newest = self.history(session_id, who)[0]
-        if newest.based_on is None:
+        """Go back one change; returns the new version's number, None where there is none left
+        or a prune took it."""
+        entries = {entry.version: entry for entry in self.history(session_id, who)}
+        before = entries[max(entries)].based_on
+        if before not in entries:
             return None
-        return self.restore(session_id, newest.based_on, who)
+        return self.restore(session_id, before, who)

