@@ -144,7 +144,7 @@ TWO = {"prompt_tokens": 2, "output_tokens": 2}
     [
         (b"", "not packed|ends? early"),
         (b"\x80\x04cos\nsystem\n", "not packed"),
-        (gzip.compress(b"PAR1 no"), "cannot be read"),
+        (gzip.compress(b"PAR1 no", mtime=0), "cannot be read"),
         (gzip.compress(b"x" * 100)[:-9], "end early"),
         (_packed(_table(**TOKENS), None), "does not say"),
         (_packed(_table(**TOKENS), {"account": 1, "counts": 2}), "expected parts"),
