@@ -79,8 +79,8 @@ def summary(reading: Reading) -> dict[str, Any]:
         "kept": reading.kept,
         "dropped": dict(reading.dropped),
         "dropped_examples": {k: list(v) for k, v in reading.dropped_examples.items()},
-        "prompt": length_summary(reading.prompt_lengths),
-        "output": length_summary(reading.output_lengths),
+        "prompt": length_summary(reading.prompt_lengths) or sums_summary(reading, "prompt"),
+        "output": length_summary(reading.output_lengths) or sums_summary(reading, "output"),
         "duration_s": duration,
         "rate_rps": trace.rate_rps if trace else None,
         "steps": steps,
@@ -93,7 +93,22 @@ def summary(reading: Reading) -> dict[str, Any]:
     }
 
 
-def length_summary(histogram: LengthHistogram | None) -> dict[str, float] | None:
+def sums_summary(reading: Reading, what: str) -> dict[str, Any] | None:
+    """What is known without single lengths: the tool's own percentiles, ranges, mean and sum."""
+    facts = reading.facts
+    percentiles = facts.get(f"{what}_percentiles", {})
+    result = {
+        **{name: percentiles.get(name) for name in ("p50", "p90", "p99")},
+        "max": facts.get(f"{what}_max_tokens"),
+        "total": facts.get(f"{what}_total_tokens"),
+        "mean": facts.get(f"{what}_mean_tokens"),
+    }
+    ranges = facts.get(f"{what}_quantile_ranges", {})
+    result.update({f"{name}_range": ends for name, ends in ranges.items()})
+    return result if any(value is not None for value in result.values()) else None
+
+
+def length_summary(histogram: LengthHistogram | None) -> dict[str, Any] | None:
     """{p50, p90, p99, max, total}: linear percentiles and the sum [tokens]; of shares, the mean."""
     if histogram is None or len(histogram.lengths) == 0:
         return None
@@ -108,6 +123,18 @@ def length_summary(histogram: LengthHistogram | None) -> dict[str, float] | None
     }
 
 
+def _words(length: dict[str, Any]) -> str:
+    """ "p50 1,025, p90 4,077, max 14,050"; ranges as "p50 in 1,000 to 2,000"."""
+    parts = []
+    for key, value in length.items():
+        if isinstance(value, list):
+            top = "more" if value[1] is None else f"{value[1]:,.10g}"
+            parts.append(f"{key.removesuffix('_range')} above {value[0]:,.10g} up to {top}")
+        elif value is not None:
+            parts.append(f"{key} {value:,.10g}")
+    return ", ".join(parts)
+
+
 def text(result: dict[str, Any]) -> str:
     """The answer for people."""
     lines = [
@@ -120,12 +147,8 @@ def text(result: dict[str, Any]) -> str:
             f"  left out: {rows:,} ({reason})" + (f", e.g. line {examples}" * bool(examples))
         )
     for what in ("prompt", "output"):
-        length = result[what]
-        if length:
-            lines.append(
-                f"  {what} tokens: p50 {length['p50']:g}, p90 {length['p90']:g}, "
-                f"p99 {length['p99']:g}, max {length['max']:,}, total {length['total']:,}"
-            )
+        if result[what]:
+            lines.append(f"  {what} tokens: {_words(result[what])}")
     if result["duration_s"] is not None:
         rate = f", {result['rate_rps']:.3f} requests/s" if result["rate_rps"] else ""
         lines.append(f"  duration: {result['duration_s']:,.3f} s{rate}")

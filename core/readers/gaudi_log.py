@@ -24,8 +24,10 @@ MARKS = re.compile(
     r"|HPUGraphs|was not warmed-up!"
 )
 RULES = (
-    rule("Warmup finished", r"in (?P<capture_s>\d+) secs, allocated (?P<graph_gib>[\d.]+) GiB"),
-    rule("reserved for HPUGraphs", r"(?P<reserved_graph_gib>[\d.]+) GiB reserved for HPUGraphs"),
+    rule(
+        "Warmup finished", r"in (?P<capture_s>\d+) secs, allocated (?P<graph_gib>[\d.]{1,12}) GiB"
+    ),
+    rule("reserved for HPUGraphs", r"(?P<reserved_gib>[\d.]{1,12}) GiB reserved for HPUGraphs"),
     rule("Generated", r"Generated (?P<prompt_buckets>\d+) prompt buckets"),
     rule("Generated", r"Generated (?P<decode_buckets>\d+) decode buckets"),
 )

@@ -80,7 +80,7 @@ def _bounds(dialect: Dialect) -> dict[int, float]:
     """{column: upper bound}."""
     found = {}
     for index, name in enumerate(dialect.header_row[1:], 1):
-        match = _BOUND.match(name)
+        match = _BOUND.match(name[-80:])
         bound = parse_bound(match[1]) if match else None
         if bound is not None:
             found[index] = bound

@@ -25,7 +25,7 @@ SAMPLED = (
 )
 HOW = "Keep LMDeploy's lines of statistics in the log."
 IDLE = "sample without a running request"
-RULES = (rule("Engine warmup completed", r"completed in (?P<capture_s>[\d.]+) seconds"),)
+RULES = (rule("Engine warmup completed", r"completed in (?P<capture_s>[\d.]{1,12}) seconds"),)
 _RUNNING = re.compile(r"Engine \(running/waiting\): (\d{1,9}) / \d+")
 WANTED = interest(r"Engine", r"%\|", r"[Mm]emory")
 

@@ -20,8 +20,8 @@ from core.records import BucketSet, SizeUnit
 
 MARKS = re.compile(r"Start capturing CUDA graphs with sizes: \[|Capturing graphs: bs = ")
 RULES = (
-    rule("before capturing", r"graphs: (?P<free_before_gib>[\d.]+) GiB"),
-    rule("after capturing", r"graphs: (?P<free_after_gib>[\d.]+) GiB"),
+    rule("before capturing", r"graphs: (?P<free_before_gib>[\d.]{1,12}) GiB"),
+    rule("after capturing", r"graphs: (?P<free_after_gib>[\d.]{1,12}) GiB"),
 )
 _SIZES = re.compile(r"CUDA graphs with sizes: \[([\d,\s]*)\]")
 WANTED = interest(r"graphs", r"%\|", r"[Mm]emory")

@@ -22,9 +22,9 @@ from core.readers.reading import Reading
 from core.records import BucketSet, Origin, SizeUnit, StepHistogram
 
 MARKS = re.compile(
-    r"Decode batch[ \[\].,\d]*#running-req: \d+|Prefill batch[ \[\].,\d]*#new-seq: \d+"
-    r"|Capture [\w ]*(?:cuda|CUDA) graph (?:begin|end|bs)|Capturing batches \((?:bs|num_tokens)="
-    r"|server_args=ServerArgs\(|Finish: obj="
+    r"Decode batch[ \[\].,\d]{0,20}#running-req: \d+|Prefill batch[ \[\].,\d]{0,20}#new-seq: \d+"
+    r"|Capture [\w ]{0,40}(?:cuda|CUDA) graph (?:begin|end|bs)"
+    r"|Capturing batches \((?:bs|num_tokens)=|server_args=ServerArgs\(|Finish: obj="
 )
 DEFAULT_INTERVAL = 40
 HOW = "Keep SGLang's decode lines in the log (--decode-log-interval 1 prints every step)."
@@ -33,13 +33,15 @@ RULES = (
     rule("max_running_requests=", r"max_running_requests=(?P<max_running_requests>\d+)"),
     rule("context_len=", r"context_len=(?P<max_model_len>\d+)"),
     rule("chunked_prefill_size=", r"chunked_prefill_size=(?P<chunked_prefill_size>-?\d+)"),
-    rule("available_gpu_mem=", r"available_gpu_mem=(?P<available_gib>[\d.]+) GB"),
+    rule("available_gpu_mem=", r"available_gpu_mem=(?P<available_gib>[\d.]{1,12}) GB"),
     rule("KV Cache is allocated", r"#tokens: (?P<kv_tokens>\d+)"),
-    rule("KV cache allocated", r"#tokens: (?P<kv_tokens>\d+), KV size: (?P<kv_gib>[\d.]+) GB"),
-    rule("Load weight end", r"mem usage=(?P<weights_gib>[\d.]+) GB"),
+    rule("KV cache allocated", r"#tokens: (?P<kv_tokens>\d+), KV size: (?P<kv_gib>[\d.]{1,12}) GB"),
+    rule("Load weight end", r"mem usage=(?P<weights_gib>[\d.]{1,12}) GB"),
     rule("decode_log_interval=", r"decode_log_interval=(?P<decode_log_interval>\d+)"),
 )
-_FINISH = re.compile(r"'prompt_tokens': (\d{1,9}).*?'completion_tokens': (\d{1,9})", re.DOTALL)
+_FINISH = re.compile(
+    r"'prompt_tokens': (\d{1,9}).{0,2000}?'completion_tokens': (\d{1,9})", re.DOTALL
+)
 WANTED = interest(r"batch", r"Capt", r"Finish", r"=", r"allocated", r"Load weight", r"[Mm]emory")
 
 

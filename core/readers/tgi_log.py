@@ -25,12 +25,12 @@ MARKS = re.compile(
 HOW = "Scrape its metrics instead: tgi_batch_next_size counts every batch size."
 RULES = (
     rule("KV-cache blocks", r"blocks: (?P<kv_blocks>\d+), size: (?P<block_size_tokens>\d+)"),
-    rule("before the warmup", r"warmup: (?P<free_before_warmup_mb>[\d.]+) MB"),
-    rule("allocating the cache", r"cache: (?P<free_after_cache_mb>[\d.]+) MB"),
-    rule("memory used for CUDA graphs", r"graphs: (?P<graph_mb>[\d.]+) MB"),
-    rule("Total memory available", r"available: (?P<available_mb>[\d.]+) MB"),
-    rule("Free RAM before", r"graphs? (?P<free_before_graphs_gb>[\d.]+)\s*GB"),
-    rule("Free RAM after", r"graphs? (?P<free_after_graphs_gb>[\d.]+)\s*GB"),
+    rule("before the warmup", r"warmup: (?P<free_before_warmup_mb>[\d.]{1,12}) MB"),
+    rule("allocating the cache", r"cache: (?P<free_after_cache_mb>[\d.]{1,12}) MB"),
+    rule("memory used for CUDA graphs", r"graphs: (?P<graph_mb>[\d.]{1,12}) MB"),
+    rule("Total memory available", r"available: (?P<available_mb>[\d.]{1,12}) MB"),
+    rule("Free RAM before", r"graphs? (?P<free_before_graphs_gb>[\d.]{1,12})\s*GB"),
+    rule("Free RAM after", r"graphs? (?P<free_after_graphs_gb>[\d.]{1,12})\s*GB"),
 )
 _SIZES = re.compile(r"(?:enabled for sizes|default cuda graphs) \[([\d,\s]*)\]")
 WANTED = interest(r"[Gg]raphs", r"[Mm]emory", r"KV-cache", r"RAM")

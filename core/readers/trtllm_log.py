@@ -23,7 +23,7 @@ from core.records import BucketSet, Origin, SizeUnit, StepHistogram
 
 MARKS = re.compile(
     r"iter = \d+, (?:global_rank|rank) = |Creating CUDA graph instances for \d+ batch sizes"
-    r"|CUDA graph warmup.* for batch size=\d+|\[TRT-LLM\] \[[A-Z]\]"
+    r"|CUDA graph warmup.{0,80}? for batch size=\d+|\[TRT-LLM\] \[[A-Z]\]"
 )
 HOW = "Set print_iter_log: true to have every step logged."
 OTHER_RANK = "the same step on another rank"
@@ -32,18 +32,18 @@ CUT = "line is cut or damaged"
 IDLE = "step without requests"
 RULES = (
     rule("Creating CUDA graph", r"instances for (?P<graphs>\d+) batch sizes"),
-    rule("max memory in KV cache", r"KV cache\s*: (?P<kv_gib>[\d.]+) GiB"),
+    rule("max memory in KV cache", r"KV cache\s*: (?P<kv_gib>[\d.]{1,12}) GiB"),
     rule("max tokens in paged KV", r"KV cache \((?P<kv_tokens>\d+)\)"),
     rule("max_batch_size=", r"max_batch_size=(?P<max_batch_size>\d+)"),
     rule("max_num_tokens=", r"max_num_tokens=(?P<max_num_tokens>\d+)"),
     rule("max_seq_len=", r"max_seq_len=(?P<max_model_len>\d+)"),
-    rule("Memory used outside torch", r": (?P<outside_torch_gib>[\d.]+) GiB"),
+    rule("Memory used outside torch", r": (?P<outside_torch_gib>[\d.]{1,12}) GiB"),
 )
 _SCHEDULED = re.compile(r"num_scheduled_requests\s*[:=]\s*(\d{1,9})")
 _RANK = re.compile(r"global_rank = (\d{1,6})")
 _CONTEXT = re.compile(r"'num_ctx_requests': (\d{1,9})")
 _DEVICE = re.compile(r"prev_device_step_time = (\d{1,9}(?:\.\d+)?)ms")
-_WARM = re.compile(r"CUDA graph warmup.* for batch size=(\d{1,9})")
+_WARM = re.compile(r"CUDA graph warmup.{0,80}? for batch size=(\d{1,9})")
 WANTED = interest(r"iter = ", r"[Gg]raph", r"KV cache", r"max_", r"[Mm]emory", r"%\|")
 
 

@@ -25,7 +25,7 @@ from core.records import BucketSet, SizeUnit, StepHistogram
 MARKS = re.compile(
     r"CUDAGraph (?:Config Settings|Stats)|Unpadded Tokens\s*\|\s*Padded Tokens"
     r"|Iteration\(\d+\): \d+ context requests|Batchsize forward time stats"
-    r"|Avg prompt throughput: [\d.]+ tokens/s.*Running: \d+ reqs"
+    r"|Avg prompt throughput: [\d.]+ tokens/s.{0,400}?Running: \d+ reqs"
     r"|Graph capturing finished in|LLM engine \(v[\d.]+|Capturing CUDA graph"
     r"|Truncating max_cudagraph_capture_size|Available KV cache memory: "
     r"|GPU KV cache size: [\d,]+ tokens|Estimated CUDA graph memory"

@@ -8,7 +8,7 @@ import re
 MAX_COUNT = 2**31 - 1
 _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?$")
 _GROUPED_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?$")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$")
 BLANKS = frozenset(("", "nan", "none", "null", "na", "n/a", "-", "nat", "inf", "-inf", "infinity"))
 
 

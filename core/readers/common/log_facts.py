@@ -17,8 +17,8 @@ NO_STEPS = (
     "No step sizes in this log: only what the engine said of its graphs and memory was read. {how}"
 )
 _BAR = re.compile(
-    r"(?P<what>(?:Captur|Warming)[^:|]*):\s*\d+%\|[^|]*\|\s*"
-    r"(?P<done>\d+)/(?P<total>\d+)\s*\[(?P<time>[\d:]+)<"
+    r"(?P<what>(?:Captur|Warming)[^:|]{0,200}):\s{0,9}\d{1,3}%\|[^|]{0,400}\|\s{0,9}"
+    r"(?P<done>\d+)/(?P<total>\d+)\s*\[(?P<time>[\d:]{1,12})<"
 )
 _SIZE = re.compile(r"\b(?:bs|num_tokens)\s*=\s*(\d+)")
 _FREE = re.compile(r"avail_mem\s*=\s*([\d.]+)\s*(?:GB|GiB)")

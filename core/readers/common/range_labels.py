@@ -11,6 +11,7 @@ _BRACKETS = re.compile(rf"([\[(])\s*{_NUMBER}\s*(?:-|–|—|\.\.|:|,)\s*{_NUMBE
 _UP_TO = re.compile(rf"(<=|≤|<)\s*{_NUMBER}$")
 _ABOVE = re.compile(rf"(>=|≥|>)\s*{_NUMBER}$")
 _OPEN = re.compile(rf"{_NUMBER}\s*\+$")
+MAX_LABEL = 64
 _FACTOR = {"": 1, "k": 1000, "m": 1_000_000}
 
 
@@ -19,7 +20,7 @@ def parse_label(text: str) -> tuple[float, float, str] | None:
 
     None when the text is no range. A pair in brackets says its ends, "0-127" does not.
     """
-    text = text.strip().strip('"').strip()
+    text = text[:MAX_LABEL].strip().strip('"').strip()
     if match := _BRACKETS.match(text) or _PAIR.match(text):
         low, high = _value(match[2], match[3]), _value(match[4], match[5])
         ends = (match[1] + match[6]) or "?"

@@ -21,13 +21,15 @@ IDLE = "sample without a running request"
 _HEAD = re.compile(
     r"^(?:\([^()]*\)\s*)?\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)?((?: [A-Z_]+\d+)*)\]\s*"
 )
-_DECODE = re.compile(r"#running-req: (\d{1,9})\b.*?(?:cuda|cpu|npu|musa|xpu) graph: (True|False)")
-_DECODE_PLAIN = re.compile(r"#running-req: (\d{1,9})\b.*?gen throughput")
+_DECODE = re.compile(
+    r"#running-req: (\d{1,9})\b.{0,800}?(?:cuda|cpu|npu|musa|xpu) graph: (True|False)"
+)
+_DECODE_PLAIN = re.compile(r"#running-req: (\d{1,9})\b.{0,800}?gen throughput")
 _RATE = re.compile(r"gen throughput \(token/s\): (\d{1,12}(?:\.\d+)?)")
 _ACCEPT = re.compile(r"accept len: (\d{1,6}(?:\.\d+)?)")
 _PREFILL = re.compile(r"#new-seq: (\d{1,9}), #new-token: (\d{1,9})")
 _CAPTURE = re.compile(
-    r"Capture (?P<what>[\w ]*?)\s*(?:cuda|CUDA) graph (?P<edge>begin|end|bs|num tokens)\b"
+    r"Capture (?P<what>[\w ]{0,40}?)\s{0,4}(?:cuda|CUDA) graph (?P<edge>begin|end|bs|num tokens)\b"
 )
 _LIST = re.compile(r"(?:bs|num_tokens|num tokens)\s*=?\s*\[([^\]]*)\]")
 _FREE = re.compile(r"avail mem=([\d.]{1,12}?)\s*GB")

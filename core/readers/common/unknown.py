@@ -30,6 +30,16 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x04\x22\x4d\x18", "LZ4 data; unpack it"),
     (b"\xff\x06\x00\x00sNaPpY", "Snappy data; unpack it"),
 )  # fmt: skip
+_TEXT_KEYS = {"conversations", "messages", "prompt", "text", "question", "instruction", "turns"}
+_TEXTS = (
+    (re.compile(r"Received request \S{1,200}:"),
+     "a log of received requests, without their lengths; start vLLM with --cudagraph-metrics or "
+     "export request metrics"),
+    (re.compile(r"^[^\n]{0,60}\b(?:INFO|WARNING|ERROR|DEBUG)\b", re.MULTILINE),
+     "a log without a message we know about steps, graphs or lengths; give the engine's own log"),
+    (re.compile(r"\A(?:---\s*\n)?[A-Za-z_]\w*:(?: [^\n]{0,200})?\n(?:[A-Za-z_]\w{0,80}:|[ -])"),
+     "YAML; save the report as JSON"),
+)  # fmt: skip
 _HTML = re.compile(r"\s*(?:<!doctype html|<html|<\?xml)", re.IGNORECASE)
 
 
@@ -81,6 +91,11 @@ def _unknown_json(head: Head) -> InputError:
     if not sample:
         return UnknownFormatError(f"{head.source.name}: JSON without objects or lengths; {_USE}.")
     keys = [str(key) for key in sample[0]]
+    if _TEXT_KEYS & {key.lower() for key in keys}:
+        return UnknownFormatError(
+            f"{head.source.name}: prompts as text, without token counts; count tokens with the "
+            "model's tokenizer and give the lengths."
+        )
     what = "JSON Lines" if shape and shape.lines else "JSON"
     if not _are_names(keys):
         return UnknownFormatError(f"{head.source.name}: {what} of no kind we read; {_USE}.")
@@ -98,6 +113,9 @@ def _unknown_text(head: Head) -> InputError:
             f"choose them among {columns.listed(dialect.header_row)}.",
             columns=tuple(dialect.header_row),
         )
+    for pattern, sentence in _TEXTS:
+        if pattern.search(head.text):
+            return UnknownFormatError(f"{name}: {sentence}.")
     return UnknownFormatError(f"{name}: text of no kind we read; {_USE}.")
 
 

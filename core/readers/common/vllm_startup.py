@@ -9,23 +9,23 @@ from core.readers.common.log_facts import note_facts, rule, sizes_in
 
 RULES = (
     rule("Graph capturing finished", r"finished in (?P<capture_s>\d+) secs?, took "
-         r"(?P<graph_gib>-?[\d.]+) GiB"),
-    rule("Available KV cache memory", r"memory: (?P<kv_gib>-?[\d.]+) GiB"),
-    rule("KV cache size", r"KV cache size: (?P<kv_tokens>[\d,]+) tokens"),
-    rule("Maximum concurrency", r"concurrency for (?P<max_model_len>[\d,]+) tokens per request: "
-         r"(?P<max_concurrency>[\d.,]+)x"),
-    rule("Estimated CUDA graph memory", r"memory: (?P<estimated_graph_gib>[\d.]+) GiB total"),
-    rule("CUDA graph pool memory", r"memory: (?P<pool_gib>[\d.]+) GiB \(actual\), "
-         r"(?P<estimated_graph_gib>[\d.]+) GiB \(estimated\)"),
-    rule("init engine (", r"took (?P<init_s>[\d.]+) s"),
-    rule("compilation:", r"took [\d.]+ s(?:econds)? \(compilation: (?P<compilation_s>[\d.]+) s"),
+         r"(?P<graph_gib>-?[\d.]{1,12}) GiB"),
+    rule("Available KV cache memory", r"memory: (?P<kv_gib>-?[\d.]{1,12}) GiB"),
+    rule("KV cache size", r"KV cache size: (?P<kv_tokens>[\d,]{1,20}) tokens"),
+    rule("Maximum concurrency", r"concurrency for (?P<max_model_len>[\d,]{1,20}) tokens per "
+         r"request: (?P<max_concurrency>[\d.,]{1,20})x"),
+    rule("Estimated CUDA graph memory", r"memory: (?P<estimated_graph_gib>[\d.]{1,12}) GiB total"),
+    rule("CUDA graph pool memory", r"memory: (?P<pool_gib>[\d.]{1,12}) GiB \(actual\), "
+         r"(?P<estimated_graph_gib>[\d.]{1,12}) GiB \(estimated\)"),
+    rule("init engine (", r"took (?P<init_s>[\d.]{1,12}) s"),
+    rule("compilation:", r"\(compilation: (?P<compilation_s>[\d.]{1,12}) s"),
     rule("LLM engine (v", r"LLM engine \(v(?P<engine_version>[\w.+\-]+)\)"),
     rule("max_seq_len=", r"\bmax_seq_len=(?P<max_model_len>\d+)"),
     rule("enforce_eager=", r"\benforce_eager=(?P<enforce_eager>True|False)"),
     rule("tensor_parallel_size=", r"\btensor_parallel_size=(?P<tensor_parallel_size>\d+)"),
     rule("Truncating max_cudagraph", r"capture_size to (?P<effective_max>\d+)"),
-    rule("for CUDAGraph memory", r"(?P<peak_activation_gib>[\d.]+) GiB for peak activation"),
-    rule("Model loading took", r"took (?P<weights_gib>[\d.]+) GiB"),
+    rule("for CUDAGraph memory", r"(?P<peak_activation_gib>[\d.]{1,12}) GiB for peak activation"),
+    rule("Model loading took", r"took (?P<weights_gib>[\d.]{1,12}) GiB"),
     rule("GPU blocks", r"# (?:GPU|cuda) blocks: (?P<kv_blocks>\d+)"),
     rule("Profiling CUDA graph memory", r"PIECEWISE=(?P<piecewise_graphs>\d+)"),
     rule("Profiling CUDA graph memory", r"FULL=(?P<full_graphs>\d+)"),

@@ -25,9 +25,9 @@ _ITERATION = re.compile(
     r"(\d{1,9}) generation requests, (\d{1,9}) generation tokens, "
     r"iteration elapsed time: (\d{1,9}(?:\.\d+)?) ms( \(dummy\))?"
 )
-_FORWARD = re.compile(r"Batchsize forward time stats .*?: \[(.*)\]")
+FORWARD = "Batchsize forward time stats"
 _TRIPLE = re.compile(r"\((\d{1,9}), (\d{1,9}), (\d{1,9}(?:\.\d+)?)\)")
-_RUNNING = re.compile(r"(?:(Engine \d+|\d+ Engines Aggregated): )?Avg prompt throughput: .*?"
+_RUNNING = re.compile(r"(?:(Engine \d+|\d+ Engines Aggregated): )?Avg prompt throughput: .{0,400}?"
                       r"Running: (\d{1,9}) reqs")  # fmt: skip
 
 
@@ -86,11 +86,11 @@ class ForwardTimes:
     rows: int = 0
 
     def feed(self, line: LogLine) -> bool:
-        match = _FORWARD.search(line.message) if "Batchsize forward" in line.message else None
-        if match is None:
+        _, found, rest = line.message.partition(FORWARD)
+        if not found:
             return False
         self.rows += 1
-        triples = _TRIPLE.findall(match[1][:200_000])
+        triples = _TRIPLE.findall(rest)
         self.last[line.process] = [(int(a), int(b), float(c)) for a, b, c in triples]
         return True
 

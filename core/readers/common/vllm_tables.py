@@ -18,7 +18,7 @@ CUT_ROW = "table row is cut or damaged"
 _MODE = re.compile(r"^- Mode:\s*(\w+)")
 _SIZES = re.compile(r"^- Capture sizes:\s*\[([\d,\s]*)(\])?")
 _RULE = re.compile(r"^\|[\s|:\-]+\|?$")
-_DIGITS = re.compile(r"[\d,\s]*\]?\s*$")
+_DIGITS = re.compile(r"[\d,\s\]]*")
 
 
 @dataclass
@@ -126,7 +126,7 @@ class GraphTables:
 
     def _continue_sizes(self, table: _Open, text: str) -> None:
         """A list of sizes that was wrapped."""
-        if not _DIGITS.match(text):
+        if not _DIGITS.fullmatch(text):
             self._keep_sizes(table, cut=True)
             return
         table.sizes = f"{table.sizes} {text.rstrip().rstrip(']')}"

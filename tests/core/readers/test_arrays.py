@@ -182,13 +182,13 @@ def test_json_shapes() -> None:
 
 def test_json_keys_are_remapped_and_missing_ones_named() -> None:
     """Any key can be chosen, also a nested one; without a fitting one the user is asked."""
-    rows = "\n".join(json.dumps({"a": {"x": i + 1}, "b": 2, "text": "secret"}) for i in range(3))
+    rows = "\n".join(json.dumps({"a": {"x": i + 1}, "b": 2, "note": "secret"}) for i in range(3))
     options = ReadOptions(columns={"prompt_tokens": "a.x", "output_tokens": "b"})
     reading = read(rows.encode(), options=options)
     assert reading.trace is not None and reading.trace.prompt_tokens.tolist() == [1, 2, 3]
     with pytest.raises(ColumnMappingError, match="'a.x'"):
         read(b'{"prompt_tokens": 1, "a": {"x": 2}}\n' * 2)
-    with pytest.raises(UnknownFormatError, match="keys 'a', 'b', 'text'"):
+    with pytest.raises(UnknownFormatError, match="keys 'a', 'b', 'note'"):
         read(rows.encode())
 
 

@@ -249,3 +249,16 @@ def test_baseten_and_sglang_request_files() -> None:
     reading = read("\n".join(json.dumps(r) for r in (row, gone)).encode())
     assert reading.format == "sglang-requests" and reading.kept == 1
     assert reading.dropped == {"request was aborted": 1} and "secret" not in repr(reading)
+
+
+def test_reports_of_statistics() -> None:
+    """inference-perf's and llm-d's summaries give means and percentiles, and say what to give."""
+    llmd = {"version": "0.1", "metrics": {"requests": {
+        "input_length": {"units": "count", "mean": 100.5, "p50": 90, "max": 300},
+        "output_length": {"mean": 20.0}}}}  # fmt: skip
+    perf = {"successes": {"count": 5, "prompt_len": {"mean": 7.0, "p99.9": 9.0}}, "failures": {}}
+    reading = read(json.dumps(llmd).encode())
+    assert reading.grade is Grade.SUMS and reading.facts["prompt_mean_tokens"] == 100.5
+    assert reading.facts["prompt_percentiles"] == {"p50": 90.0}
+    assert reading.facts["output_mean_tokens"] == 20.0
+    assert read(json.dumps(perf).encode()).facts["prompt_percentiles"] == {"p99.9": 9.0}

@@ -118,6 +118,13 @@ REFUSED = {
     "text": (b"Dear all, here are the numbers, as promised.\nBest, Ann\n", "no kind we read"),
     "binary": (bytes(range(256)) * 4, "binary"),
     "cut JSON": (b'{"benchmarks": [{"a": 1}, {"b"', "not JSON to its end"),
+    "texts": (b'{"conversations": [{"value": "secret"}]}', "without token counts"),
+    "request log": (
+        b"INFO 11-30 Received request c-1: params: max_tokens=5\n" * 3,
+        "without their",
+    ),
+    "other log": (b"2026-01-01 INFO starting\n2026-01-01 INFO ready\n", "a log without a message"),
+    "YAML": (b"version: 0.1\nscenario:\n  host: x\n", "YAML"),
     "other JSON": (b'{"a": 1, "b": 2}', "keys 'a', 'b'"),
 }
 

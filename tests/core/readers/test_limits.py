@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import time
@@ -157,3 +158,31 @@ def containers_deep() -> int:
 
     assert containers.MAX_RATIO > 40  # real logs reach 40
     return MAX_DEPTH
+
+
+REPEATED = [
+    "1", "1.", "1,", " ", "(", "[", "{", '"', "|", "| ", "#", "-", "\\", "a ", "INFO ", "x=", ": [",
+    "Capture ", "Capturing ", "Decode batch", "Decode batch, #running-req: 1 ", "iter = 1, ",
+    "Avg prompt throughput: 1 tokens/s ", "Batchsize forward time stats : [", "CUDA graph warmup ",
+    "1 GiB for CUDAGraph memory ", "Iteration(1): ", "Finish: obj= 'prompt_tokens': 1", '{"a":',
+    "| Unpadded Tokens |", "- Capture sizes: [1", "Received request ", 'a{b="c",', "le=", "0-1",
+    "{1:", "Running: ",
+]  # fmt: skip
+STARTS = [
+    "", "prompt_tokens,output_tokens\n1,2\n", "bucket,requests\n0-1,2\n",
+    "(APIServer pid=1) INFO 11-16 18:16:00 [a.py:1] **CUDAGraph Stats:**\n- Capture sizes: [1\n",
+    "[2026-04-05 20:02:51 TP0] Decode batch, #running-req: 3, cuda graph: True\n",
+    '# TYPE vllm:request_prompt_tokens histogram\nvllm:request_prompt_tokens_bucket{le="1"} 2\n',
+    "time,prompt_tokens,output_tokens\n2026-01-01,1,1\n2026/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_no_text_makes_matching_slow(start: str) -> None:
+    """A hundred thousand repeats of anything that a pattern looks for cost next to nothing."""
+    for piece in REPEATED:
+        text = start + piece * (100_000 // len(piece)) + "x"
+        begin = time.process_time()
+        with contextlib.suppress(ProjectError):
+            read(text.encode())
+        assert time.process_time() - begin < 1.0, piece
