@@ -105,7 +105,7 @@ def metric_reading(
             notes.warnings.append(f"{family}: {NO_TOP}.")
         ranges = histogram.ranges
         notes.facts.update(ranges.facts(FACT_NAMES[role]))
-        notes.columns = {**notes.columns, role: family}
+        notes.facts[f"{FACT_NAMES[role]}_metric"] = family
         if role == "step":
             steps = exact_steps(ranges, family)
         else:
