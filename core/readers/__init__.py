@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
+import core.readers.sniff as sniffing  # before `sniff` below, which takes the name over
+from core.readers.common.head import Head
+from core.readers.common.source import Source, open_source
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
-
-if TYPE_CHECKING:
-    from core.readers.common.source import Source
 
 __all__ = ["FORMATS", "ReadOptions", "Reading", "read", "sniff"]
 
@@ -28,14 +28,10 @@ def read(
     Raises a ProjectError in one sentence: UnknownFormatError (none of FORMATS), FileContentError
     (nothing in it can be used, or it is too large), ColumnMappingError (say which column is which).
     """
-    from core.readers.common.head import Head
-    from core.readers.common.source import open_source
-    from core.readers.sniff import choose
-
     options = options or ReadOptions()
     opened = open_source(source, name, options)
     head = Head(opened)
-    return _with_parts(choose(head, options).read(opened, head, options), opened)
+    return _with_parts(sniffing.choose(head, options).read(opened, head, options), opened)
 
 
 def _with_parts(reading: Reading, opened: Source) -> Reading:
@@ -53,18 +49,14 @@ def sniff(
     source: bytes | str | Path | BinaryIO, *, name: str = "", options: ReadOptions | None = None
 ) -> str:
     """Name of the file's format, a key of FORMATS. Raises as `read` does."""
-    from core.readers.sniff import sniff as decide
-
-    return decide(source, name=name, options=options)
+    return sniffing.decide(source, name, options or ReadOptions())
 
 
 class _Formats(Mapping[str, str]):
     """{name: label} of every format, loaded when first looked at."""
 
     def _table(self) -> dict[str, str]:
-        from core.readers.sniff import formats
-
-        return {form.name: form.label for form in formats()}
+        return {form.name: form.label for form in sniffing.formats()}
 
     def __getitem__(self, name: str) -> str:
         return self._table()[name]

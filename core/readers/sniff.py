@@ -68,9 +68,6 @@ def _raise(error: InputError) -> NoReturn:
     raise error
 
 
-def sniff(
-    source: bytes | str | Path | BinaryIO, *, name: str = "", options: ReadOptions | None = None
-) -> str:
+def decide(source: bytes | str | Path | BinaryIO, name: str, options: ReadOptions) -> str:
     """Name of the format. Raises UnknownFormatError or FileContentError."""
-    options = options or ReadOptions()
     return choose(Head(open_source(source, name, options)), options).name
