@@ -121,7 +121,7 @@ def _packed(table: pa.Table, note: dict[str, Any] | None) -> bytes:
         writer.write_table(table)
         if note is not None:
             writer.add_key_value_metadata({"bucketwise": json.dumps(note)})
-    return gzip.compress(sink.getvalue())
+    return gzip.compress(sink.getvalue(), mtime=0)
 
 
 def _note(**counts: int) -> dict[str, Any]:
@@ -145,7 +145,7 @@ TWO = {"prompt_tokens": 2, "output_tokens": 2}
         (b"", "not packed|ends? early"),
         (b"\x80\x04cos\nsystem\n", "not packed"),
         (gzip.compress(b"PAR1 no", mtime=0), "cannot be read"),
-        (gzip.compress(b"x" * 100)[:-9], "end early"),
+        (gzip.compress(b"x" * 100, mtime=0)[:-9], "end early"),
         (_packed(_table(**TOKENS), None), "does not say"),
         (_packed(_table(**TOKENS), {"account": 1, "counts": 2}), "expected parts"),
         (_packed(_table(**TOKENS), _note(prompt_tokens=2)), "columns are not those"),
