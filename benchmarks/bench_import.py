@@ -47,6 +47,12 @@ names = ["ContextTokens", "GeneratedTokens"]
 for part in file.iter_batches(131072, columns=names, use_threads=False):
     rows += len(part.column(0).to_numpy()) and len(part.column(1).to_numpy())
 """,
+    "parquet, bare pyarrow batches, all 3 columns": """
+import pyarrow.parquet as pq
+rows = 0
+for part in pq.ParquetFile(PATH).iter_batches(131072, use_threads=False):
+    rows += part.num_rows
+""",
     "parquet, core.readers.read": """
 from core.readers import read
 rows = read(PATH).kept

@@ -6,6 +6,7 @@ Nested columns are named by their path, e.g. `usage.prompt_tokens`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
@@ -27,7 +28,8 @@ from core.readers.plain_csv import MODEL_COLUMNS, STATUS_COLUMNS, failed_status
 from core.readers.reading import Reading
 
 MAGIC = b"PAR1"
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 16
+BUFFER_BYTES = 1 << 17
 FOOTER_BYTES = 64 << 20
 THRIFT_ITEMS = 1_000_000
 AZURE_NAMES = {"contexttokens": "prompt_tokens", "generatedtokens": "output_tokens"}
@@ -58,6 +60,7 @@ def _opened(stream: BinaryIO, name: str) -> Any:
             thrift_string_size_limit=FOOTER_BYTES,
             thrift_container_size_limit=THRIFT_ITEMS,
             pre_buffer=False,
+            buffer_size=BUFFER_BYTES,  # column chunks are streamed, not held
         )
         rows = file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
@@ -122,10 +125,16 @@ def _read(
 
 
 def _batches(file: Any, wanted: list[str], where: str) -> Iterator[Any]:
+    """Batches of the wanted columns; the next one is decoded while the last one is used."""
     import pyarrow as pa
 
     try:
-        yield from file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=True)
+        batches = file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(next, batches, None)
+            while (batch := ahead.result()) is not None:
+                ahead = pool.submit(next, batches, None)
+                yield batch
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
         raise damaged(where) from error
 

@@ -98,6 +98,8 @@ class Clock:
     def stamps(self, values: IntArray, per_second: int, good: NDArray[np.bool_]) -> FloatArray:
         """(n,) timestamps of `per_second` ticks since 1970 -> (n,) [s]; 0 where not good."""
         self.is_text = True
+        if self._origin is not None and good.all():
+            return (values - self._origin) / per_second
         seconds = np.zeros(len(values))
         if good.any():
             if self._origin is None:
