@@ -53,7 +53,12 @@ def read_address() -> None:
 
 
 def write_address() -> None:
-    """Show the present choices in the address bar."""
+    """Show the present choices in the address bar, and the open session."""
+    open_id = state.session().open_id
+    if open_id is not None:
+        st.query_params["session"] = open_id
+    elif "session" in st.query_params:
+        del st.query_params["session"]
     values = state.session().values
     for parameter, (key, _, text) in _PARAMETERS.items():
         if values.get(key) not in (None, "", []):

@@ -8,12 +8,18 @@ from core.records import MeasureSpec, Profile
 from core.store.jobs import JobClient, JobState, WorkerInfo, default_database_url, migrate
 
 
-@st.cache_resource(show_spinner="Opening the job queue …")
-def _client() -> JobClient:
-    """One client a server process; the job engine's tables are made if they are missing."""
+@st.cache_resource(show_spinner="Opening the database …")
+def prepared_url() -> str:
+    """The database's address, its tables made if they are missing. Raises JobError."""
     url = default_database_url()
     migrate(url)
-    return JobClient(url)
+    return url
+
+
+@st.cache_resource(show_spinner="Opening the job queue …")
+def _client() -> JobClient:
+    """One client a server process."""
+    return JobClient(prepared_url())
 
 
 def submit(spec: MeasureSpec, queue: str | None = None) -> str:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import inputs, state
 from app.cost_inputs import cost_inputs
+from app.session_view import show_conflict
 from core.errors import ProjectError
 
 
@@ -13,6 +14,9 @@ def show_sidebar() -> None:
     with st.sidebar:
         st.subheader("Bucketwise", anchor=False)
         st.caption("Choose CUDA-graph buckets from your own traffic.")
+        show_conflict()
+        if state.session().open_id is not None:
+            st.markdown(f"**Session**: {state.session().open_name}")
         workload = state.session().workload
         if workload is None:
             st.markdown("**Traffic**: none yet")

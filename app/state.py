@@ -42,6 +42,14 @@ class Session:
     job_id: str | None = None
     page: str | None = None
     drawn: set[str] = field(default_factory=set)
+    defaults: dict[str, Any] = field(default_factory=dict)
+    open_id: str | None = None
+    open_version: int = 0
+    open_role: str = ""
+    open_name: str = ""
+    open_notes: str = ""
+    saved: Any = None
+    conflict: Any = None
 
 
 def session() -> Session:
@@ -65,6 +73,7 @@ def remember(key: str, default: Any) -> str:
     same key, which Streamlit does not give to the new one: so it is set then in any case.
     Follow the widget with `keep(key)`.
     """
+    session().defaults[key] = default
     if key not in session().drawn or key not in st.session_state:
         st.session_state[key] = session().values.get(key, default)
         session().drawn.add(key)
@@ -88,6 +97,13 @@ def set_values(values: Mapping[str, Any]) -> None:
     session().values.update(values)
     for key, item in values.items():
         st.session_state[key] = item
+
+
+def replace_values(values: Mapping[str, Any]) -> None:
+    """Take over the settings of a kept session; widgets are filled anew when they are drawn."""
+    held = session()
+    held.values = {"address_read": True, **values}
+    held.drawn.clear()
 
 
 def colour_of(set_name: str) -> str:

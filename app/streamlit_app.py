@@ -8,6 +8,8 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit run` adds app/ only
 
 from app import address, state, traffic  # noqa: E402
+from app.session_view import open_linked  # noqa: E402
+from app.sessions import autosave  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
 
 ICON = Path(__file__).with_name("icon.png")  # a material icon would be fetched from outside
@@ -20,10 +22,12 @@ pages = [
     st.Page("app_pages/serve.py", title="Serve", icon=":material/timeline:"),
     st.Page("app_pages/engine.py", title="Engine", icon=":material/rule_settings:"),
     st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
+    st.Page("app_pages/sessions.py", title="Sessions", icon=":material/history:"),
     st.Page("app_pages/learn.py", title="Learn", icon=":material/school:"),
 ]
 page = st.navigation(pages, position="top")
 state.enter_page(page.url_path)
+open_linked()
 address.read_address()
 traffic.open_linked_example()
 show_sidebar()
@@ -31,3 +35,4 @@ try:
     page.run()
 finally:
     address.write_address()  # also where a page stopped early
+    autosave()

@@ -1,0 +1,132 @@
+"""Sessions on the pages: kept as the work goes, opened by link, undone, and never lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.apptest import open_app, table_row, texts
+from tests.conftest import DATA
+
+BATCHES = b"batch,count\n1,1\n3,1\n5,1\n8,1\n"
+
+
+@pytest.fixture(autouse=True)
+def own_database(tmp_path, monkeypatch):
+    """No test sees the sessions of another, or of the developer."""
+    import streamlit as st
+
+    monkeypatch.setenv("BUCKETWISE_DATABASE_URL", f"sqlite:///{tmp_path / 'sessions.sqlite'}")
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+def press(at, label: str):
+    next(b for b in at.button if b.label == label).click().run()
+    assert not at.exception, at.exception
+    return at
+
+
+def to_page(at, page: str):
+    at.switch_page(f"app_pages/{page}").run()
+    assert not at.exception, at.exception
+    return at
+
+
+def kept_session(data: bytes = BATCHES, name: str = "batches.csv"):
+    """A browser with traffic, kept as a session; the session's id is in its address bar."""
+    at = open_app()
+    at.file_uploader(key="upload").set_value((name, data, "text/csv")).run()
+    to_page(at, "sessions.py")
+    press(at, "Keep this work as a session")
+    found = at.query_params["session"]
+    return at, found[0] if isinstance(found, list) else found
+
+
+def test_work_is_kept_and_a_link_opens_it():
+    """What one browser uploads and chooses, another finds behind the link, with equal numbers."""
+    at, session_id = kept_session()
+    to_page(at, "buckets.py")
+    at.multiselect(key="sets").set_value(["Best possible"])
+    at.number_input(key="best_k").set_value(2).run()
+    mine = table_row(at, "bucket set", "Best possible, K=2")
+    other = open_app("buckets.py", session=session_id)
+    assert other.number_input(key="best_k").value == 2
+    assert table_row(other, "bucket set", "Best possible, K=2") == mine
+    assert "batches.csv" in texts(other)
+
+
+def test_a_trace_survives_with_its_numbers():
+    """Arrivals and lengths come back from the database: the simulated steps are the same."""
+    data = (DATA / "traces" / "azure_conv.csv").read_bytes()
+    at, session_id = kept_session(data, "azure_conv.csv")
+    to_page(at, "buckets.py")
+    mine = table_row(at, "bucket set", "vLLM default")
+    other = open_app("buckets.py", session=session_id)
+    assert table_row(other, "bucket set", "vLLM default") == mine
+
+
+def test_undo_goes_back_one_save():
+    """A change of K is a version; undo brings the former K back."""
+    at, _ = kept_session()
+    to_page(at, "buckets.py")
+    at.number_input(key="best_k").set_value(3).run()
+    at.number_input(key="best_k").set_value(5).run()
+    to_page(at, "sessions.py")
+    press(at, "Undo the last save")
+    to_page(at, "buckets.py")
+    assert at.number_input(key="best_k").value == 3
+
+
+def test_the_second_writer_is_told_and_chooses():
+    """Two browsers change one session: the second sees what changed; joining keeps both."""
+    first, session_id = kept_session()
+    second = open_app("buckets.py", session=session_id)
+    to_page(first, "buckets.py")
+    first.number_input(key="best_k").set_value(7).run()
+    second.text_input(key="own_sizes").set_value("1, 8").run()
+    second.run()  # the sidebar of the next run says so
+    assert any("best_k" in w.value for w in second.warning)
+    press(second, "Join both")
+    assert second.number_input(key="best_k").value == 7
+    assert second.text_input(key="own_sizes").value == "1, 8"
+
+
+def test_an_unknown_link_is_one_sentence():
+    """A link to a session that is not there opens the app and says so."""
+    at = open_app(session="nothing-here")
+    assert len(at.error) == 1 and not at.exception
+
+
+def test_pasted_configurations_are_not_kept():
+    """A pasted command line may hold secrets: it stays in the browser."""
+    at, session_id = kept_session()
+    to_page(at, "engine.py")
+    at.text_area(key="config_vllm").set_value("vllm serve m --api-key secret-key-1").run()
+    other = open_app("engine.py", session=session_id)
+    assert other.text_area(key="config_vllm").value == ""
+
+
+def test_a_file_carries_the_session():
+    """The exported file, taken in elsewhere, gives the same session under a new id."""
+    at, session_id = kept_session()
+    from app import sessions
+
+    _, data = sessions.store().export_file(session_id, sessions.WHO)
+    new_id = sessions.store().import_file(data, sessions.WHO, "x.bucketwise.json")
+    assert new_id != session_id
+    other = open_app("buckets.py", session=new_id)
+    assert "batches.csv" in texts(other)
+
+
+def test_looking_around_changes_nothing():
+    """Visiting every page of an open session adds no version."""
+    from app import sessions
+    from tests.app.test_pages import PAGES
+
+    _, session_id = kept_session()
+    other = open_app(session=session_id)
+    before = sessions.store().head(session_id, sessions.WHO).version
+    for page in PAGES:
+        to_page(other, page)
+    assert sessions.store().head(session_id, sessions.WHO).version == before
