@@ -13,10 +13,11 @@ from core.readers.common.clock import Clock
 from core.readers.common.columns import label_of
 from core.readers.common.drops import Drops
 from core.readers.common.reasons import Reasons
-from core.readers.common.requests import Notes, Requests, requests_reading
+from core.readers.common.requests import Notes, Requests, no_rows, requests_reading
 from core.readers.common.table import FAILED
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
+from core.records import Grade, SizeUnit, StepHistogram
 
 ROLES = {
     1: ("prompt_tokens",),
@@ -47,6 +48,8 @@ def array_reading(
     columns = {role: table[:, i] for i, role in enumerate(roles)}
     clock = Clock(options.time_unit)
     requests = requests_of(columns, drops, clock)
+    if options.histogram_of == "batch" and len(roles) == 1:
+        return _steps(requests, name, label, file, drops)
     notes.columns = {role: f"column {i}" for i, role in enumerate(roles, 1)}
     if "arrival" in columns:
         notes.facts["time_unit"] = clock.description
@@ -55,6 +58,24 @@ def array_reading(
     if len(roles) == 2:
         notes.warnings.append("Read as prompt and output tokens, in this order.")
     return requests_reading(name, label, file, requests, drops, notes, options)
+
+
+def _steps(requests: Requests, name: str, label: str, file: str, drops: Drops) -> Reading:
+    """One number a step, as the user says."""
+    sizes = requests.prompt_tokens
+    if sizes is None or len(sizes) == 0:
+        raise no_rows(file, label, drops)
+    return Reading(
+        format=name,
+        label=label,
+        grade=Grade.STEPS,
+        rows=len(sizes) + drops.total,
+        kept=len(sizes),
+        steps=StepHistogram.from_batches(sizes, unit=SizeUnit.REQUESTS, source=file),
+        dropped=dict(drops.counts),
+        dropped_examples=drops.examples,
+        facts={"histogram_of": "batch"},
+    )
 
 
 def requests_of(columns: dict[str, NDArray[Any]], drops: Drops, clock: Clock) -> Requests:

@@ -14,7 +14,7 @@ from core.commands.import_ import summary
 from core.errors import FileContentError
 from core.readers import ReadOptions, read
 from core.readers.common.lengths import total_tokens, weighted_percentiles
-from core.records import Grade, LengthHistogram, SizeUnit
+from core.records import Grade, LengthHistogram, Origin, SizeUnit
 from tests.core.readers.sample import TRACES, expected
 
 CASES = Path(__file__).resolve().parents[2] / "data" / "cases" / "cases.json"
@@ -115,3 +115,18 @@ def test_clipped_lengths_are_said() -> None:
     rows = "\n".join(f"{length},10" for length in range(1, 50))
     reading = read(f"length,count\n{rows}\n4096,300\n".encode())
     assert any("exactly 4,096" in warning for warning in reading.warnings)
+
+
+def test_a_step_a_row() -> None:
+    """A column of batches, a gauge over time, or bare numbers said to be batches are steps."""
+    table = read(b"step,batch_size\n1,4\n2,8\n3,4\n4,0\n5,x\n")
+    assert table.steps is not None and table.steps.sizes.tolist() == [4, 8]
+    assert table.steps.steps.tolist() == [2, 1] and table.grade is Grade.STEPS
+    assert table.dropped == {"row without a running request": 1, "batch is not a number": 1}
+    gauge = read(b'"Time","vllm:num_requests_running"\n1700000000000,7\n1700000015000,9\n')
+    assert gauge.steps is not None and gauge.steps.origin is Origin.ESTIMATED
+    bare = read(b"4\n8\n4\n", options=ReadOptions(histogram_of="batch"))
+    assert bare.steps is not None and bare.steps.useful_slots == 16
+    assert read(b"4\n8\n4\n").steps is None
+    array = read(b"[4, 8, 4]", options=ReadOptions(histogram_of="batch"))
+    assert array.steps is not None and array.steps.total_steps == 3
