@@ -84,7 +84,8 @@ class MeasuringProcess:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
-                stream.close()
+                with suppress(BrokenPipeError):  # a question that was still in the buffer
+                    stream.close()
 
     def _ask(self, question: dict[str, Any], stop: Callable[[], bool]) -> dict[str, Any]:
         assert self._process.stdin is not None
