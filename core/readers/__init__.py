@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import core.readers.sniff as sniffing  # before `sniff` below, which takes the name over
+from core.errors import FileContentError, ProjectError
 from core.readers.common.head import Head
 from core.readers.common.source import Source, open_source
 from core.readers.options import ReadOptions
@@ -28,7 +29,21 @@ def read(
     Raises a ProjectError in one sentence: UnknownFormatError (none of FORMATS), FileContentError
     (nothing in it can be used, or it is too large), ColumnMappingError (say which column is which).
     """
-    options = options or ReadOptions()
+    try:
+        return read_or_fail(source, name, options or ReadOptions())
+    except (ProjectError, OSError):
+        raise
+    except MemoryError as error:
+        raise FileContentError(f"{name or 'The file'}: too large for the memory here.") from error
+    except Exception as error:  # content of a shape no reader foresaw is still the file's doing
+        raise FileContentError(
+            f"{name or 'The file'}: its content has a shape that cannot be read "
+            f"({type(error).__name__}); give it as the tool wrote it, or as CSV."
+        ) from error
+
+
+def read_or_fail(source: bytes | str | Path | BinaryIO, name: str, options: ReadOptions) -> Reading:
+    """As `read`, but a mistake of ours is a traceback: for tests."""
     opened = open_source(source, name, options)
     head = Head(opened)
     return _with_parts(sniffing.choose(head, options).read(opened, head, options), opened)

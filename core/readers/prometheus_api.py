@@ -62,17 +62,27 @@ def _series(result: list[Any]) -> Iterator[Series]:
             continue
         labels = item.get("metric")
         labels = labels if isinstance(labels, Mapping) else {}
-        native = item.get("histogram") or (item.get("histograms") or [None])[-1]
-        points = item.get("values") or ([item["value"]] if "value" in item else [])
-        values = [parse_value(str(p[1])[:40]) for p in points if isinstance(p, list) and len(p) > 1]
+        points = item.get("values") if "values" in item else [item.get("value")]
+        points = points if isinstance(points, list) else []
+        pairs = [p for p in points if isinstance(p, list) and len(p) > 1]
+        values = [parse_value(str(p[1])[:40]) for p in pairs]
         yield Series(
             str(labels.get("__name__", ""))[:200],
             str(labels.get("model_name") or labels.get("model") or "")[:200],
             parse_bound(str(labels["le"])[:40]) if "le" in labels else None,
             np.array([v for v in values if v is not None and abs(v) < 1e18]),
-            native[1] if isinstance(native, list) and len(native) > 1 else None,
-            times=[float(p[0]) for p in points if isinstance(p, list) and _is_number(p[0])],
+            _native(item),
+            times=[float(p[0]) for p in pairs if _is_number(p[0]) and abs(p[0]) < 1e15],
         )
+
+
+def _native(item: Mapping[str, Any]) -> Any:
+    """The last native histogram of a series, without its time."""
+    last = item.get("histogram")
+    if "histograms" in item:
+        every = item["histograms"]
+        last = every[-1] if isinstance(every, list) and every else None
+    return last[1] if isinstance(last, list) and len(last) > 1 else None
 
 
 def _is_number(value: Any) -> bool:
