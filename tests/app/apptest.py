@@ -12,6 +12,8 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import ROOT
 
 TIMEOUT_S = 60
+PAGES = tuple(sorted(path.name for path in (ROOT / "app" / "app_pages").glob("[a-z]*.py")))
+BATCHES = b"batch,count\n1,1\n3,1\n5,1\n8,1\n"
 
 
 def open_app(page: str | None = None, **query: str) -> AppTest:
@@ -57,3 +59,18 @@ def table_row(at: AppTest, column: str, value: object) -> dict[str, Any]:
             if len(rows):
                 return rows.iloc[0].to_dict()
     raise AssertionError(f"no table row with {column} = {value!r}")
+
+
+def with_file(data: bytes, name: str) -> AppTest:
+    """The Workload page after an upload."""
+    at = open_app()
+    at.file_uploader(key="upload").set_value((name, data, "text/csv")).run()
+    assert not at.exception, at.exception
+    return at
+
+
+def to_page(at: AppTest, page: str) -> AppTest:
+    """The same browser on another page."""
+    at.switch_page(f"app_pages/{page}").run()
+    assert not at.exception, at.exception
+    return at

@@ -48,6 +48,17 @@ def chromium() -> str:
     pytest.skip(reason)
 
 
+@pytest.fixture
+def own_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test sees the jobs and sessions of another, or of the developer."""
+    import streamlit as st
+
+    monkeypatch.setenv("BUCKETWISE_DATABASE_URL", f"sqlite:///{tmp_path / 'bucketwise.sqlite'}")
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """`make run`'s own launcher, dashboard and worker, on a fresh database; the address."""

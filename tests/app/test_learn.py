@@ -12,15 +12,7 @@ from tests.app.apptest import figure, numbers, open_app, table_row, texts
 TITLES = list(LESSONS)
 
 
-@pytest.fixture(autouse=True)
-def own_database(tmp_path, monkeypatch):
-    """No test sees the jobs of another, or of the developer."""
-    import streamlit as st
-
-    monkeypatch.setenv("BUCKETWISE_DATABASE_URL", f"sqlite:///{tmp_path / 'jobs.sqlite'}")
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
+pytestmark = pytest.mark.usefixtures("own_database")
 
 
 def open_lesson(number: int, **query: str):

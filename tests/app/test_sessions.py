@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.apptest import open_app, table_row, texts
+from tests.app.apptest import BATCHES, PAGES, open_app, table_row, texts, to_page
 from tests.conftest import DATA
 
-BATCHES = b"batch,count\n1,1\n3,1\n5,1\n8,1\n"
-
-
-@pytest.fixture(autouse=True)
-def own_database(tmp_path, monkeypatch):
-    """No test sees the sessions of another, or of the developer."""
-    import streamlit as st
-
-    monkeypatch.setenv("BUCKETWISE_DATABASE_URL", f"sqlite:///{tmp_path / 'sessions.sqlite'}")
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
+pytestmark = pytest.mark.usefixtures("own_database")
 
 
 def press(at, label: str):
     next(b for b in at.button if b.label == label).click().run()
-    assert not at.exception, at.exception
-    return at
-
-
-def to_page(at, page: str):
-    at.switch_page(f"app_pages/{page}").run()
     assert not at.exception, at.exception
     return at
 
@@ -122,7 +105,6 @@ def test_a_file_carries_the_session():
 def test_looking_around_changes_nothing():
     """Visiting every page of an open session adds no version."""
     from app import sessions
-    from tests.app.test_pages import PAGES
 
     _, session_id = kept_session()
     other = open_app(session=session_id)

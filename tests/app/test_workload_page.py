@@ -1,0 +1,74 @@
+"""Workload: files are read, mapped, and answered by a sentence where they cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.apptest import (
+    BATCHES,
+    figure,
+    numbers,
+    texts,
+    with_file,
+)
+from tests.conftest import DATA
+
+pytestmark = pytest.mark.usefixtures("own_database")
+
+
+def test_unknown_file_is_one_sentence_and_keeps_the_old_workload():
+    """A file that is nothing we know is an error in one sentence; what was there stays."""
+    at = with_file(BATCHES, "batches.csv")
+    at.file_uploader(key="upload").set_value(("x.bin", bytes(range(256)) * 4, "")).run()
+    assert not at.exception
+    assert len(at.error) == 1 and "Traceback" not in at.error[0].value
+    assert "batches.csv" in texts(at)
+
+
+def test_azure_slice_is_read_and_simulated():
+    """An Azure trace shows its lengths and gives decode steps, labelled estimated."""
+    path = next((DATA / "traces").rglob("*azure*conv*.csv"))
+    at = with_file(path.read_bytes(), path.name)
+    assert figure(at, "Prompt length")["data"]
+    steps = figure(at, "Step sizes (estimated)")["data"][0]
+    assert min(numbers(steps["y"])) >= 1
+    assert "step times assumed" in texts(at)
+
+
+def test_columns_with_other_names_can_be_chosen():
+    """Columns nobody can guess: the page lists them, the user maps them, the trace is read."""
+    data = b"alpha,beta,gamma\n0.5,100,7\n1.5,200,8\n2.5,300,9\n"
+    at = with_file(data, "odd.csv")
+    assert len(at.error) == 1
+    picks = {box.label: box for box in at.selectbox}
+    picks["arrival time"].set_value("alpha")
+    picks["prompt tokens"].set_value("beta")
+    picks["output tokens"].set_value("gamma")
+    next(b for b in at.button if b.label == "Read again").click().run()
+    assert not at.exception and not at.error
+    shown = {m.label: m.value for m in at.metric}
+    assert shown["prompt tokens"] == "600"
+    assert shown["output tokens"] == "24"
+
+
+def test_seconds_can_be_said_to_be_milliseconds():
+    """Arrivals 0, 1000, 2000 read as ms last 2 s, as s 2,000 s."""
+    data = b"arrival,prompt_tokens,output_tokens\n0,10,5\n1000,10,5\n2000,10,5\n"
+    at = with_file(data, "ticks.csv")
+    at.selectbox[[b.label for b in at.selectbox].index("Unit of arrival times")].set_value("ms")
+    next(b for b in at.button if b.label == "Read again").click().run()
+    assert {m.label: m.value for m in at.metric}["duration"] == "2.00 s"
+
+
+def test_a_prometheus_histogram_shows_its_bounds():
+    """Coarse counts are drawn by range, and the page says that single lengths are unknown."""
+    lines = ["# TYPE vllm:request_prompt_tokens histogram"]
+    for bound, count in (("10.0", 3), ("100.0", 8), ("+Inf", 9)):
+        lines.append(f'vllm:request_prompt_tokens_bucket{{le="{bound}",model_name="m"}} {count}')
+    lines += ['vllm:request_prompt_tokens_sum{model_name="m"} 700']
+    lines += ['vllm:request_prompt_tokens_count{model_name="m"} 9', ""]
+    at = with_file("\n".join(lines).encode(), "metrics.txt")
+    assert not at.error
+    bars = figure(at, "bounds only")["data"][0]
+    assert numbers(bars["y"]) == [3, 5, 1]
+    assert "Grade D" in texts(at)
