@@ -189,8 +189,51 @@ def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -
         return BucketSet(f"{BEST}, K={choice.num_graphs}", sizes, histogram.unit)
     if name == OWN:
         return BucketSet(OWN, parse_sizes(state.value("own_sizes", "1, 2, 4, 8")))
+    return default_set(name, histogram)
+
+
+def default_set(name: str, histogram: StepHistogram) -> BucketSet:
+    """An engine's own list. Raises SettingError, CaptureSizesError (it captures nothing)."""
     found = engine_default(name, histogram.unit)
     return BucketSet(f"{ENGINES[name].label} default", found.sizes, found.unit, found.note)
+
+
+def _take_as_own(text: str) -> None:
+    """Make a list the user's own and compare it; the widgets are drawn already, so run again."""
+    values = state.session().values
+    values["own_sizes"] = text
+    values["sets"] = [*dict.fromkeys([*values.get("sets", []), OWN])]
+    state.session().drawn -= {"own_sizes", "sets"}
+    st.rerun()
+
+
+def take_clicked(text: str | None) -> None:
+    """The list of a clicked point becomes the user's own, once a click; None: nothing clicked.
+
+    A chart keeps its selection through later runs, which must not undo what is typed meanwhile.
+    """
+    values = state.session().values
+    if text is None or values.get("own_taken") == text:
+        values["own_taken"] = text
+        return
+    values["own_taken"] = text
+    _take_as_own(text)
+
+
+def toggle_own(size: int | None) -> None:
+    """Add a size to the user's own list, or take it out, once a click; None: nothing clicked."""
+    values = state.session().values
+    if size is None or size < 1 or values.get("own_clicked") == size:
+        values["own_clicked"] = size
+        return
+    values["own_clicked"] = size
+    try:
+        sizes = set(parse_sizes(str(values.get("own_sizes", ""))))
+    except ProjectError:
+        return  # what is typed is no list yet; its own warning says so
+    changed = sorted(sizes ^ {size})
+    if changed:
+        _take_as_own(", ".join(map(str, changed)))
 
 
 def engine_default(name: str, unit: SizeUnit) -> compute.EngineDefault:

@@ -20,6 +20,7 @@ __all__ = ["Role", "SessionConflict"]
 NOT_KEPT = (
     *("address_read", "file_id", "options", "unread", "reread", "served", "swept"),
     *("engine_choice", "stored_digest", "tried"),
+    *("own_before", "own_seen", "own_sentence", "own_clicked", "own_taken"),
 )
 ENUMS = {
     "policy": PoolPolicy,

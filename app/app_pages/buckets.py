@@ -3,19 +3,23 @@
 import streamlit as st
 
 from app import compute, inputs, state, traffic
-from app.best_choice import best_choice
-from app.charts.padding import SetView, frontier_figure, hits_figure, padding_figure
-from app.charts.trade_off import trade_off_figure
+from app.charts.padding import (
+    SetView,
+    cumulative_figure,
+    hits_figure,
+    lost_time_figure,
+    padding_figure,
+)
 from app.cost_inputs import chosen_cost
+from app.edit_view import show_editable
 from app.export_view import export_view
 from app.tables import comparison_rows
-from app.trust_view import trust_section
-from app.views import chart, table, traffic_caption
-from core.advice import advice
+from app.views import table, traffic_caption
+from app.worth_view import worth_section
 from core.errors import ProjectError
 
-SLOTS, TIME = "Padded slots", "Step time"
 PADDING, HITS = "Padding by step size", "Steps a bucket serves"
+COVERED, LOST = "Steps covered", "Time lost"
 
 st.title("Buckets", anchor=False)
 st.caption(
@@ -57,30 +61,25 @@ st.caption(
     "the step time beside it."
 )
 
-st.segmented_control("Show", [PADDING, HITS], key=state.remember("bucket_view", PADDING))
-chosen = state.keep("bucket_view") or PADDING
-if chosen == PADDING:
-    chart(padding_figure(views, found.histogram), "padding")
-else:
-    chart(hits_figure(views, found.histogram.unit.value), "hits")
-st.subheader("Are more graphs worth it?", anchor=False)
-key = state.remember("frontier_view", SLOTS)
-st.segmented_control("Judge by", [SLOTS, TIME], key=key, required=True)
-judged_by = state.keep("frontier_view")
+steps = found.histogram
+
+
+def lost_time():
+    lost = [compute.lost_us(steps, s.sizes, view.cost) for s in sets]
+    return lost_time_figure(views, steps, lost, view.cost.origin.value)
+
+
+VIEWS = {
+    PADDING: lambda: padding_figure(views, steps),
+    HITS: lambda: hits_figure(views, steps.unit.value),
+    COVERED: lambda: cumulative_figure(views, steps),
+    LOST: lost_time,
+}
+key = state.remember("bucket_view", PADDING)
+st.segmented_control("Show", list(VIEWS), key=key, required=True)
 try:
-    best = best_choice()
-    trade = compute.weighed(found.histogram, sets, best, view.cost, view.memory)
-    if judged_by == SLOTS:
-        frontier = compute.best_frontier(found.histogram, best, view.cost)
-        chart(frontier_figure(frontier, views), "frontier")
-    else:
-        colours = {v.bucket_set.name: v.colour for v in views}
-        chart(trade_off_figure(trade, colours), "frontier")
-    for sentence in advice(trade):
-        st.markdown(f"- {sentence}")
-    st.caption(f"Step times, memory and start-up in this advice are {trade.origin}.")
-    trust_section(found.histogram, best, view)
+    show_editable(VIEWS[state.keep("bucket_view")](), steps, view)
+    worth_section(steps, views, view)
 except ProjectError as error:
     st.warning(str(error))
-
-export_view([v.bucket_set for v in views])
+export_view(sets)

@@ -141,6 +141,65 @@ def hits_figure(views: Sequence[SetView], unit: str) -> go.Figure:
     return figure
 
 
+def cumulative_figure(views: Sequence[SetView], histogram: StepHistogram) -> go.Figure:
+    """Share of all steps up to each size, and where each set's largest graph ends."""
+    share = 100 * histogram.steps.cumsum() / max(1, histogram.total_steps)
+    figure = go.Figure(
+        go.Scatter(
+            x=histogram.sizes,
+            y=share,
+            mode="lines",
+            line={"color": theme.NEUTRAL, "shape": "hv"},
+            name="steps up to this size",
+            hovertemplate="up to size %{x}: %{y:.2f} % of the steps<extra></extra>",
+        )
+    )
+    for view in views:
+        figure.add_trace(
+            go.Scatter(
+                x=[view.bucket_set.sizes[-1]],
+                y=[100 * view.report.coverage],
+                mode="markers",
+                marker={"size": 12, "color": view.colour},
+                name=view.bucket_set.name,
+                hovertemplate="largest graph %{x}: %{y:.2f} % of the steps run a graph"
+                "<extra>%{fullData.name}</extra>",
+            )
+        )
+    theme.styled(figure, title="Steps covered: above the largest graph they run eager", height=380)
+    figure.update_xaxes(title=f"size of the step [{histogram.unit.value}]", rangemode="tozero")
+    figure.update_yaxes(title="share of all steps [%]", rangemode="tozero")
+    return figure
+
+
+def lost_time_figure(
+    views: Sequence[SetView], histogram: StepHistogram, lost_us: Sequence[FloatArray], origin: str
+) -> go.Figure:
+    """Time the steps of each size lose against a graph of exactly that size, one row a set."""
+    figure = _rows(
+        views,
+        f"Time lost to padding and eager steps ({origin})",
+        f"size of the step [{histogram.unit.value}]",
+        "seconds",
+    )
+    for row, (view, lost) in enumerate(zip(views, lost_us, strict=True), start=1):
+        figure.add_trace(
+            go.Bar(
+                x=histogram.sizes,
+                y=lost / 1e6,
+                marker={"color": view.colour, "line": {"width": 0}},
+                hovertemplate="size %{x}: %{y:.4g} s lost<extra></extra>",
+                showlegend=False,
+                name=view.bucket_set.name,
+            ),
+            row=row,
+            col=1,
+        )
+        summary = f"{view.bucket_set.name}: {lost.sum() / 1e6:,.3g} s in all"
+        figure.layout.annotations[row - 1].text = summary  # pyright: ignore
+    return figure
+
+
 def frontier_figure(frontier: Frontier, views: Sequence[SetView]) -> go.Figure:
     """The least waste that K graphs can have, and where each set stands against it."""
     figure = go.Figure(

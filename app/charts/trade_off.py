@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import plotly.graph_objects as go
 
@@ -10,48 +10,78 @@ from app import theme
 from core.trade_off import TradeOff, TradePoint
 
 HOVER = (
-    "%{x} graphs: mean step %{y:.4g} ms<br>graph memory %{customdata[0]}, "
-    "capture %{customdata[1]}<extra>%{fullData.name}</extra>"
+    "%{customdata[2]} graphs: mean step %{y:.4g} ms<br>graph memory %{customdata[0]}, "
+    "capture %{customdata[1]}<br>click to make it a set<extra>%{fullData.name}</extra>"
 )
 
+AXES: dict[str, tuple[str, Callable[[TradePoint], float]]] = {
+    "number of graphs": ("captured graphs", lambda point: point.num_graphs),
+    "graph memory": ("graph memory [MiB]", lambda point: point.graph_bytes / 2**20),
+    "capture time": ("capture at start-up [s]", lambda point: point.capture_s),
+}
+"""What the step time is set against."""
 
-def _hover(point: TradePoint) -> tuple[str, str]:
-    return theme.bytes_text(point.graph_bytes), theme.seconds_text(point.capture_s)
+
+def _custom(point: TradePoint) -> tuple[str, str, int, str]:
+    return (
+        theme.bytes_text(point.graph_bytes),
+        theme.seconds_text(point.capture_s),
+        point.num_graphs,
+        ", ".join(map(str, point.sizes)),
+    )
 
 
-def trade_off_figure(trade: TradeOff, colours: Mapping[str, str]) -> go.Figure:
-    """Mean step time against the number of graphs: best sets, the user's sets, and the floor."""
+def trade_off_figure(
+    trade: TradeOff, colours: Mapping[str, str], against: str = "number of graphs"
+) -> go.Figure:
+    """Mean step time against what it costs: best sets, the marked sets, the knee and the floor.
+
+    colours : of the user's sets; a marked set without one is an engine's default
+    """
+    title, value = AXES[against]
     figure = go.Figure(
         go.Scatter(
-            x=[point.num_graphs for point in trade.best],
+            x=[value(point) for point in trade.best],
             y=[point.step_us / 1e3 for point in trade.best],
-            customdata=[_hover(point) for point in trade.best],
+            customdata=[_custom(point) for point in trade.best],
             mode="lines+markers",
             line={"color": theme.NEUTRAL},
-            marker={"size": 4},
+            marker={"size": 5},
             name="least possible (exact)",
             hovertemplate=HOVER,
         )
     )
     for point in trade.marked:
+        own = point.name in colours
+        marker = {"size": 12, "color": colours[point.name]} if own else {}
+        default = {"size": 10, "color": theme.NEUTRAL, "symbol": "diamond-open"}
         figure.add_trace(
             go.Scatter(
-                x=[point.num_graphs],
+                x=[value(point)],
                 y=[point.step_us / 1e3],
-                customdata=[_hover(point)],
+                customdata=[_custom(point)],
                 mode="markers",
-                marker={"size": 12, "color": colours[point.name]},
+                marker=marker or default,
                 name=point.name,
                 hovertemplate=HOVER,
             )
         )
+    knee = trade.knee
+    figure.add_annotation(
+        x=value(knee),
+        y=knee.step_us / 1e3,
+        text=f"knee: {knee.num_graphs} graphs",
+        ax=24,
+        ay=-28,
+        arrowcolor=theme.NEUTRAL,
+    )
     figure.add_hline(
         y=trade.floor_us / 1e3,
         line={"dash": "dot", "color": theme.NEUTRAL},
         annotation_text="floor: a graph for every size",
         annotation_position="bottom right",
     )
-    theme.styled(figure, title=f"Mean step time against the number of graphs ({trade.origin})")
-    figure.update_xaxes(title="captured graphs", rangemode="tozero")
+    theme.styled(figure, title=f"Mean step time against the {against} ({trade.origin})", height=440)
+    figure.update_xaxes(title=title, rangemode="tozero")
     figure.update_yaxes(title="mean step [ms]")
     return figure

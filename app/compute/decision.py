@@ -9,6 +9,7 @@ import streamlit as st
 from app.best_choice import TIME, BestChoice
 from app.compute.hashing import HASH
 from core import break_even as break_even_core
+from core.advice import change_sentence
 from core.buckets import Frontier, Limits, frontier
 from core.buckets.budget import budgeted_buckets
 from core.choice_check import check_choice
@@ -17,13 +18,15 @@ from core.holdout import HeldOut, hold_out, split_trace
 from core.padding import PaddingReport, padding_report
 from core.records import (
     BucketSet,
+    FloatArray,
     GraphMemory,
+    PoolPolicy,
     Profile,
     StepCost,
     StepHistogram,
     Trace,
 )
-from core.trade_off import TradeOff, trade_off
+from core.trade_off import TradeOff, lost_us_by_size, trade_off, trade_point
 
 MAX_GRAPHS = 64
 
@@ -134,3 +137,22 @@ def held_out(
 def rescored(histogram: StepHistogram, profile: Profile, choice: BestChoice) -> str:
     """What the promise of a measured choice is worth, in a sentence. Raises InputError."""
     return check_choice(histogram, profile, max_graphs=choice.num_graphs).sentence()
+
+
+@st.cache_data(max_entries=32, hash_funcs=HASH)
+def lost_us(histogram: StepHistogram, sizes: tuple[int, ...], cost: StepCost) -> FloatArray:
+    """Time lost by the steps of each size, a value a size [us]. Raises InputError."""
+    return lost_us_by_size(histogram, sizes, cost)
+
+
+def change(
+    histogram: StepHistogram,
+    before: BucketSet,
+    after: BucketSet,
+    cost: StepCost,
+    memory: GraphMemory,
+    policy: PoolPolicy,
+) -> str:
+    """What an edit of a set did, in one sentence. Raises InputError."""
+    points = [trade_point(histogram, item, cost, memory, policy) for item in (before, after)]
+    return change_sentence(points[0], points[1])

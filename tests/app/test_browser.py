@@ -115,3 +115,36 @@ def test_a_phone_sees_the_same(browser, server):
         width = page.evaluate("document.scrollingElement.scrollWidth")
         assert width <= 390, f"{name or 'workload'} is {width} pixels wide"
     page.close()
+
+
+def click_mark(page, key: str, marks: str, index: int = 0) -> None:
+    """The mouse on a mark: Plotly's drag layer lies above the marks themselves."""
+    mark = page.locator(f".st-key-{key} {marks}").nth(index)
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_a_click_edits_the_own_list(page, server):
+    """A click on a bar adds its size to the own list; one on the frontier takes its list over."""
+    data = b"batch,count\n1,10\n3,10\n5,10\n8,10\n"
+    files = [{"name": "batches.csv", "mimeType": "text/csv", "buffer": data}]
+    page.locator('input[type="file"]').set_input_files(files=files)
+    wait_chart(page, "steps", ".bars .point")
+    open_page(page, "Buckets")
+    wait_chart(page, "padding", ".bars .point")
+    own = page.get_by_role("textbox", name="My list")
+    own.fill("1, 8")
+    own.press("Enter")
+    idle(page)
+    page.wait_for_timeout(500)
+    click_mark(page, "padding", ".bars .point", index=2)  # size 5, the third bar of the first row
+    expect(own).to_have_value("1, 5, 8", timeout=PATIENCE_MS)
+    expect(page.get_by_text("Added 5:")).to_be_visible(timeout=PATIENCE_MS)
+    idle(page)
+    page.get_by_role("radio", name="Step time").click()
+    wait_chart(page, "trade_off", ".scatterlayer .point")
+    idle(page)
+    page.wait_for_timeout(500)
+    click_mark(page, "trade_off", ".scatterlayer .point", index=1)  # the best set of two graphs
+    expect(own).not_to_have_value("1, 5, 8", timeout=PATIENCE_MS)

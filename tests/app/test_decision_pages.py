@@ -136,3 +136,37 @@ def test_the_choice_is_checked_on_later_traffic():
     at.button(key="check_choice").click().run()
     assert not at.exception and not at.error
     assert "16 graphs chosen on the first half" in texts(at)
+
+
+@pytest.mark.parametrize("view", ["Steps a bucket serves", "Steps covered", "Time lost"])
+def test_every_view_of_the_sets_is_drawn(view):
+    """Hits, coverage and time lost are drawn for every chosen set."""
+    at = open_app("buckets.py", example="1")
+    at.segmented_control(key="bucket_view").set_value(view).run()
+    assert not at.exception and not at.warning[1:]
+    titles = {"Steps a bucket serves": "Steps each", "Steps covered": "Steps covered"}
+    spec = figure(at, titles.get(view, "Time lost"))
+    assert len([t for t in spec["data"] if t.get("x")]) >= 3
+
+
+def test_the_trade_off_marks_the_defaults_and_names_the_knee():
+    """Against graph memory each point carries its list, engines' defaults are marked too."""
+    at = open_app("buckets.py", example="1")
+    at.segmented_control(key="frontier_view").set_value("Step time").run()
+    at.segmented_control(key="trade_axis").set_value("graph memory").run()
+    assert not at.exception
+    spec = figure(at, "Mean step time against the graph memory")
+    names = {trace["name"] for trace in spec["data"]}
+    assert {"vLLM default", "SGLang default", "Powers of two"} <= names
+    assert any("knee" in note.get("text", "") for note in spec["layout"]["annotations"])
+    assert spec["data"][0]["customdata"][0][3]
+
+
+def test_what_an_edit_did_is_told_in_a_sentence():
+    """Adding 5 to 1, 2, 4, 8 is named, with what it did."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "buckets.py")
+    at.text_input(key="own_sizes").set_value("1, 2, 4, 8").run()
+    at.text_input(key="own_sizes").set_value("1, 2, 4, 5, 8").run()
+    assert not at.exception
+    line = next(m.value for m in at.markdown if m.value.startswith("**My list**"))
+    assert "Added 5: waste 19.0 -> 5.6 %" in line  # 4 of 21 slots, then 1 of 18
