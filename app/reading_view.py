@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import compute, inputs, state, theme
 from app.charts.lengths import lengths_figure, ranges_figure
+from app.tables import preview_rows
 from app.upload import reading_options
 from app.views import chart, table
 from core.histogram import log_bins, range_counts
@@ -29,6 +30,9 @@ def show_reading(workload: state.Workload) -> None:
     if not workload.is_example:
         reading_options(reading)
     facts = {k: v for k, v in reading.facts.items() if not k.endswith("_ranges")}
+    if reading.trace is not None:
+        with st.expander("The first requests, as they were read"):
+            table(preview_rows(reading.trace), "preview")
     if facts:
         with st.expander("What else the file tells"):
             table([{"fact": _words(k), "value": _short(v)} for k, v in facts.items()], "facts")

@@ -9,9 +9,20 @@ from app.charts.memory import CapacityMark
 from app.charts.padding import SetView
 from app.charts.serving import Served
 from core.break_even import BucketBreakEven
-from core.records import MeasureRow
+from core.records import MeasureRow, Trace
 
 Row = dict[str, object]
+
+
+def preview_rows(trace: Trace, count: int = 5) -> list[Row]:
+    """The first requests by arrival: numbers only."""
+    rows = []
+    for i in range(min(count, len(trace))):
+        row: Row = {} if trace.arrival_s is None else {"arrival [s]": float(trace.arrival_s[i])}
+        row |= {"prompt tokens": int(trace.prompt_tokens[i])}
+        row |= {"output tokens": int(trace.output_tokens[i])}
+        rows.append(row)
+    return rows
 
 
 def comparison_rows(

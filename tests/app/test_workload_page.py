@@ -72,3 +72,13 @@ def test_a_prometheus_histogram_shows_its_bounds():
     bars = figure(at, "bounds only")["data"][0]
     assert numbers(bars["y"]) == [3, 5, 1]
     assert "Grade D" in texts(at)
+
+
+def test_the_first_requests_are_shown_as_read():
+    """The preview holds arrival and token counts, and nothing of any other column."""
+    data = b"arrival,prompt_tokens,output_tokens,prompt\n0,10,5,hello secret\n2,20,6,more\n"
+    at = with_file(data, "small.csv")
+    row = table_row(at, "prompt tokens", 20)
+    assert row == {"arrival [s]": 2.0, "prompt tokens": 20, "output tokens": 6}
+    shown = texts(at) + "".join(frame.value.to_string() for frame in at.dataframe)
+    assert "secret" not in shown
