@@ -8,6 +8,7 @@ from tests.app.apptest import (
     BATCHES,
     figure,
     numbers,
+    table_row,
     texts,
     with_file,
 )
