@@ -22,6 +22,7 @@ pages = [
     st.Page("app_pages/serve.py", title="Serve", icon=":material/timeline:"),
     st.Page("app_pages/engine.py", title="Engine", icon=":material/rule_settings:"),
     st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
+    st.Page("app_pages/diagnose.py", title="Diagnose", icon=":material/troubleshoot:"),
     st.Page("app_pages/sessions.py", title="Sessions", icon=":material/history:"),
     st.Page("app_pages/learn.py", title="Learn", icon=":material/school:"),
 ]

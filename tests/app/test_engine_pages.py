@@ -101,3 +101,15 @@ def test_a_model_the_step_cannot_have_is_refused_before_it_is_sent():
     next(b for b in at.button if b.label == "Measure").click().run()
     assert not at.exception
     assert any("latent attention" in e.value for e in at.error)
+
+
+def test_a_failed_capture_is_explained():
+    """A pasted error names the root cause and the way out; harmless text is no failure."""
+    at = open_app("diagnose.py")
+    at.text_area(key="config_failure").set_value(
+        "torch.AcceleratorError: CUDA error: operation not permitted when stream is capturing"
+    ).run()
+    assert not at.exception and not at.error
+    assert at.subheader and at.text
+    at.text_area(key="config_failure").set_value("INFO 11-30 server started").run()
+    assert "No capture failure" in at.success[0].value

@@ -1,0 +1,45 @@
+"""Diagnose: why a capture failed, from the log or traceback it left."""
+
+import streamlit as st
+
+from app import state
+from core.diagnose import diagnose
+from core.errors import ProjectError
+
+EXAMPLE = (
+    "RuntimeError: CUDA error: operation not permitted when stream is capturing\n"
+    '  File "model.py", line 12, in forward\n    if mask.sum().item() > 0:'
+)
+
+st.title("Diagnose", anchor=False)
+st.caption(
+    "Paste the log or traceback of a failed CUDA-graph capture. The first root cause comes first: "
+    "the error at the end (901, 'capture invalidated') is usually only a consequence. Nothing "
+    "pasted here is kept."
+)
+st.text_area(
+    "Log or traceback", key=state.remember("config_failure", ""), height=260, placeholder=EXAMPLE
+)
+text = state.keep("config_failure")
+if not text.strip():
+    st.info("Nothing pasted yet. The same on the command line: `python -m core diagnose FILE`.")
+    st.stop()
+try:
+    found = diagnose(text)
+except ProjectError as error:
+    st.error(str(error))
+    st.stop()
+if not found.causes:
+    st.success(f"No capture failure is known to us in these {found.lines:,} lines.")
+    st.stop()
+for cause in found.causes:
+    st.subheader(cause.klass.replace("_", " "), anchor=False)
+    often = f", {cause.times:,} times" if cause.times > 1 else ""
+    st.caption(f"{cause.rank.value.capitalize()}, line {cause.line:,}{often}")
+    st.code(cause.evidence, language=None, wrap_lines=True)
+    if cause.site is not None:
+        st.caption(f"Called from {cause.site}")
+    st.markdown("**Why**")
+    st.text(cause.cause)
+    st.markdown("**What to do**")
+    st.text(cause.remedy)
