@@ -135,12 +135,9 @@ def import_form() -> None:
             st.rerun()
 
 
-def show_conflict() -> None:
-    """On every page: somebody else saved first; the user chooses, nothing is lost."""
-    conflict = state.session().conflict
-    if conflict is None:
-        return
-    st.warning(str(conflict))
+def settle_form() -> None:
+    """Somebody else saved first: what changed, and three ways on; nothing is lost."""
+    st.warning(str(state.session().conflict))
     for choice, label in (
         ("both", "Join both"),
         ("theirs", "Take theirs"),
@@ -154,13 +151,9 @@ def show_conflict() -> None:
             st.rerun()
 
 
-def open_linked() -> None:
-    """A link with ?session=ID opens that session, once."""
-    wanted = st.query_params.get("session")
-    if not wanted or wanted in (state.session().open_id, state.session().values.get("tried")):
-        return
-    state.session().values["tried"] = wanted
+def open_session(session_id: str) -> None:
+    """Open a session, or say in one sentence why not."""
     try:
-        sessions.open_session(wanted)
+        sessions.open_session(session_id)
     except ProjectError as error:
         st.error(str(error))

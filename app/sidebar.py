@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import inputs, state
 from app.cost_inputs import cost_inputs
-from app.session_view import show_conflict
+from app.session_gate import show_conflict
 from core.errors import ProjectError
 
 

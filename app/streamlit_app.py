@@ -8,8 +8,7 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit run` adds app/ only
 
 from app import address, state, traffic  # noqa: E402
-from app.session_view import open_linked  # noqa: E402
-from app.sessions import autosave  # noqa: E402
+from app.session_gate import autosave, open_linked  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
 
 ICON = Path(__file__).with_name("icon.png")  # a material icon would be fetched from outside
