@@ -34,7 +34,7 @@ CHART_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "la
 
 
 def styled(figure: go.Figure, *, title: str, height: int = 380) -> go.Figure:
-    """The shared layout: title at the left, legend below it, quiet grid, room for labels."""
+    """The shared layout: title at the left, legend at the bottom, quiet grid, room for labels."""
     figure.update_layout(
         title={
             "text": title,
@@ -48,8 +48,16 @@ def styled(figure: go.Figure, *, title: str, height: int = 380) -> go.Figure:
         },
         height=height,
         font={"size": FONT_SIZE},
-        margin={"l": 8, "r": 8, "t": 64, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0},
+        margin={"l": 8, "r": 8, "t": 48, "b": 8},
+        # Below the plot: above it a long legend would run into the title on a phone.
+        legend={
+            "orientation": "h",
+            "yref": "container",
+            "yanchor": "bottom",
+            "y": 0,
+            "xanchor": "left",
+            "x": 0,
+        },
         hoverlabel={"namelength": -1},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",

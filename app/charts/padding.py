@@ -37,9 +37,7 @@ def _rows(views: Sequence[SetView], title: str, x_title: str, y_title: str) -> g
         subplot_titles=[view.bucket_set.name for view in views],
     )
     theme.styled(figure, title=title, height=130 + ROW_HEIGHT * len(views))
-    # Above the row titles, which stand at the top of the first row.
-    figure.update_layout(legend={"y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"})
-    figure.update_layout(margin={"t": 84})
+    figure.update_layout(margin={"t": 72})  # the first row's title stands above the plot
     figure.update_annotations(x=0, xanchor="left", font={"size": theme.FONT_SIZE})
     figure.update_xaxes(title=x_title, row=len(views), col=1)
     figure.update_yaxes(title=y_title, rangemode="tozero", nticks=4)

@@ -50,7 +50,7 @@ def latency_figure(runs: Sequence[Served]) -> go.Figure:
                 col=column,
             )
     theme.styled(figure, title="Latency of requests (estimated by simulation)", height=400)
-    figure.update_layout(barmode="group", margin={"t": 110}, legend={"y": 1.12})
+    figure.update_layout(barmode="group", margin={"t": 84})
     figure.update_annotations(font={"size": theme.FONT_SIZE})
     figure.update_yaxes(rangemode="tozero")
     figure.update_yaxes(title="milliseconds", row=1, col=1)
@@ -88,7 +88,7 @@ def series_figure(runs: Sequence[Served]) -> go.Figure:
                 col=1,
             )
     theme.styled(figure, title="State of the engine over the run (estimated)", height=560)
-    figure.update_layout(margin={"t": 110}, legend={"y": 1.07})
+    figure.update_layout(margin={"t": 84})
     figure.update_annotations(x=0, xanchor="left", font={"size": theme.FONT_SIZE})
     figure.update_xaxes(title="time since the first request [s]", row=3, col=1)
     for row, (_, _, unit) in enumerate(rows, start=1):
