@@ -52,48 +52,36 @@ def serving_limits() -> ServingLimits:
     )
 
 
+LIMIT_INPUTS = (
+    (
+        *("max_num_seqs", "max_num_seqs", 1, 4096, 1, 256),
+        "Most requests that decode together in one step (vLLM's --max-num-seqs).",
+    ),
+    (
+        *("max_num_batched_tokens", "max_num_batched_tokens", 16, 1_000_000, 1024, 8192),
+        "Most tokens one step may hold; longer prompts are prefilled in chunks.",
+    ),
+    (
+        *("kv_tokens", "KV cache [tokens]", 1024, 100_000_000, 10_000, 500_000),
+        "Tokens the KV cache holds; the engine logs it at start-up as 'KV cache size'.",
+    ),
+    (
+        *("load_factor", "load factor", 0.05, 100.0, 0.5, 1.0),
+        "2 replays the trace twice as fast; one engine of a fleet of 4 sees 0.25.",
+    ),
+)
+"""Key, label, least, most, step, default and help of each limit."""
+
+
 def serving_inputs() -> ServingLimits:
     """Widgets for the limits, four in a row."""
-    columns = st.columns(4)
-    with columns[0]:
-        st.number_input(
-            "max_num_seqs",
-            1,
-            4096,
-            key=state.remember("max_num_seqs", 256),
-            help="Most requests that decode together in one step (vLLM's --max-num-seqs).",
+    for place, (key, label, least, most, step, default, help_text) in zip(
+        st.columns(len(LIMIT_INPUTS)), LIMIT_INPUTS, strict=True
+    ):
+        place.number_input(
+            label, least, most, step=step, key=state.remember(key, default), help=help_text
         )
-        state.keep("max_num_seqs")
-    with columns[1]:
-        st.number_input(
-            "max_num_batched_tokens",
-            16,
-            1_000_000,
-            step=1024,
-            key=state.remember("max_num_batched_tokens", 8192),
-            help="Most tokens one step may hold; longer prompts are prefilled in chunks.",
-        )
-        state.keep("max_num_batched_tokens")
-    with columns[2]:
-        st.number_input(
-            "KV cache [tokens]",
-            1024,
-            100_000_000,
-            step=10_000,
-            key=state.remember("kv_tokens", 500_000),
-            help="Tokens the KV cache holds; the engine logs it at start-up as 'KV cache size'.",
-        )
-        state.keep("kv_tokens")
-    with columns[3]:
-        st.number_input(
-            "load factor",
-            0.05,
-            100.0,
-            step=0.5,
-            key=state.remember("load_factor", 1.0),
-            help="2 replays the trace twice as fast; one engine of a fleet of 4 sees 0.25.",
-        )
-        state.keep("load_factor")
+        state.keep(key)
     return serving_limits()
 
 
