@@ -91,9 +91,12 @@ def today() -> EngineChoice | None:
 
 
 def padding_of(bucket_set: BucketSet, histogram: StepHistogram) -> PaddingReport:
-    """Padding of a set: by the engine's own rule for the engine's own list, else rounding up."""
-    choice = today()
-    if bucket_set.name == TODAY and choice is not None:
+    """Padding of a set: by the engine's own rule for an engine's own list, else rounding up."""
+    choice = today() if bucket_set.name == TODAY else None
+    for name in ENGINES:
+        if bucket_set.name == _set_label(name):
+            choice = EngineChoice(name, None, None, shared_settings(name))
+    if choice is not None:
         return compute.padding_by_engine(choice, histogram)
     return compute.padding(histogram, bucket_set.sizes)
 

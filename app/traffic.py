@@ -83,7 +83,9 @@ def open_linked_example() -> None:
 def _traffic_of(workload: state.Workload) -> Traffic | None:
     reading = workload.reading
     if reading.steps is not None:
-        return Traffic(reading.steps, f"counted by the engine in {workload.name}")
+        return Traffic(
+            reading.steps, f"{reading.steps.origin.value}: as {workload.name} gives them"
+        )
     kinds = bucketed_kinds(workload)
     kind = state.value("bucketed", kinds[0]) if kinds else None
     if kind == PROMPT and reading.prompt_lengths is not None:

@@ -51,7 +51,7 @@ for item in sets:
 if not views:
     st.stop()
 sets = [v.bucket_set for v in views]
-step_us = [compute.mean_step_us(found.histogram, s.sizes, view.cost) for s in sets]
+step_us = [compute.step_us(found.histogram, v.report, view.cost) for v in views]
 taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]
 table(comparison_rows(views, step_us, taken), "comparison")
 st.caption(

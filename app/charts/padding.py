@@ -108,7 +108,7 @@ def hits_figure(views: Sequence[SetView], unit: str) -> go.Figure:
     """Steps that each bucket serves; a bucket without a bar is captured for nothing."""
     figure = _rows(views, "Steps each bucket serves", f"bucket [{unit}]", "steps")
     for row, view in enumerate(views, start=1):
-        sizes = np.array(view.bucket_set.sizes)
+        sizes = np.array(view.report.capture_sizes)
         unused = view.report.hits == 0
         figure.add_trace(
             go.Bar(

@@ -11,9 +11,9 @@ from app.compute.decision import (
     halves,
     held_out,
     lost_us,
-    mean_step_us,
     padding,
     rescored,
+    step_us,
     weighed,
 )
 from app.compute.engines import (
@@ -59,7 +59,6 @@ __all__ = [
     "held_out",
     "length_marks",
     "lost_us",
-    "mean_step_us",
     "model_config",
     "padding",
     "padding_by_engine",
@@ -69,6 +68,7 @@ __all__ = [
     "scaled",
     "served",
     "simulation",
+    "step_us",
     "weighed",
     "with_arrivals",
 ]

@@ -15,6 +15,7 @@ from core.buckets.budget import budgeted_buckets
 from core.choice_check import check_choice
 from core.errors import CostUnitError
 from core.holdout import HeldOut, hold_out, split_trace
+from core.mean_step import mean_step_us
 from core.padding import PaddingReport, padding_report
 from core.records import (
     BucketSet,
@@ -103,14 +104,13 @@ def bucket_break_even(
     )
 
 
-@st.cache_data(max_entries=64, hash_funcs=HASH)
-def mean_step_us(histogram: StepHistogram, sizes: tuple[int, ...], cost: StepCost) -> float | None:
+def step_us(histogram: StepHistogram, report: PaddingReport, cost: StepCost) -> float | None:
     """Mean wall time of one step of this traffic with these graphs [us].
 
     None where the cost prices other steps than the histogram counts.
     """
     try:
-        return break_even_core.bucket_break_even(histogram, sizes, cost).whole.graph_us
+        return mean_step_us(histogram, report, cost)
     except CostUnitError:
         return None
 

@@ -170,3 +170,12 @@ def test_what_an_edit_did_is_told_in_a_sentence():
     assert not at.exception
     line = next(m.value for m in at.markdown if m.value.startswith("**My list**"))
     assert "Added 5: waste 19.0 -> 5.6 %" in line  # 4 of 21 slots, then 1 of 18
+
+
+def test_an_engine_default_follows_the_engines_own_rule():
+    """TensorRT-LLM pads nothing by default: of sizes 1 and 40 (no captured size) 40 runs eager."""
+    at = to_page(with_file(b"batch,count\n1,3\n40,2\n", "two.csv"), "buckets.py")
+    at.multiselect(key="sets").set_value(["trtllm"]).run()
+    assert not at.exception
+    row = table_row(at, "bucket set", "TensorRT-LLM default")
+    assert (row["padded slots"], row["eager steps"]) == ("0", "2")

@@ -1,0 +1,23 @@
+"""Mean step time of some traffic, from what each of its steps replays."""
+
+from __future__ import annotations
+
+from core.errors import HistogramError
+from core.padding import EAGER, PaddingReport
+from core.records import StepCost, StepHistogram
+from core.step_cost import check_units, eager_us_at, graph_step_us_at
+
+
+def mean_step_us(histogram: StepHistogram, report: PaddingReport, cost: StepCost) -> float:
+    """Mean wall time of a step whose graph the report names, eager where it names none [us].
+
+    The report may come from plain rounding up or from an engine's own dispatch rule.
+    Raises HistogramError (no step), CostUnitError.
+    """
+    if histogram.total_steps == 0:
+        raise HistogramError("The histogram holds no step, so there is no mean.")
+    check_units(cost, histogram.unit)
+    times = eager_us_at(cost, histogram.sizes)
+    graph = report.bucket_by_size != EAGER
+    times[graph] = graph_step_us_at(cost, report.bucket_by_size[graph])
+    return float(times @ histogram.steps) / histogram.total_steps
