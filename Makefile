@@ -37,10 +37,11 @@ test: $(VENV)/.dev  ## the test suite without the slow tests
 test-all: $(VENV)/.dev  ## every test
 	$(PY) -m pytest -q -n $(TEST_WORKERS) --dist loadgroup
 
-check: $(VENV)/.dev  ## format, lint, types
+check: $(VENV)/.dev  ## format, lint, types, known vulnerabilities
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+	$(PY) scripts/audit.py
 
 bench: $(VENV)/.dev  ## speed, each beside its baseline in the same run
 	@for b in benchmarks/bench_*.py; do echo "== $$b"; $(PY) -m benchmarks.$$(basename $$b .py) || exit 1; done
