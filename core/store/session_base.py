@@ -16,6 +16,7 @@ from core.store import session_people as people
 from core.store import session_versions as versions
 from core.store.database import default_database_url, make_engine
 from core.store.session_blobs import WORKLOAD, Blob, put_blobs, refs_of
+from core.store.session_names import shown_name
 from core.store.session_states import Role, SessionConflict, SessionInfo, VersionInfo
 from core.store.tables import MEMBERS, SESSIONS
 from core.store.workloads import workload_to_bytes
@@ -122,8 +123,9 @@ class SessionBase:
                 return newest.version
             theirs = versions.read_document(connection, session_id, newest.version)
             base = versions.read_document(connection, session_id, version)
+            name = shown_name(connection, newest.saved_by)
         assert theirs is not None
-        raise SessionConflict(newest, theirs, mine.document, base)
+        raise SessionConflict(newest, theirs, mine.document, base, name)
 
 
 def session_infos(

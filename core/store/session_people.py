@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from core.errors import RecordError, SessionAccessError
 from core.records.session import checked_text
 from core.store.database import now_s
-from core.store.session_states import Comment, Member, Role
+from core.store.session_states import Comment, Member, Role, ShareLink
 from core.store.tables import COMMENTS, LINKS, MEMBERS, SESSIONS, insert_or
 
 MAX_COMMENT_CHARS = 10_000
@@ -77,6 +77,15 @@ def members(connection: sa.Connection, session_id: str) -> list[Member]:
     return sorted(found, key=lambda m: (-m.role.rank, m.who))
 
 
+def change_role(connection: sa.Connection, session_id: str, who: str, role: Role) -> None:
+    """Raises SessionAccessError if there is no such member, or it is the owner."""
+    _not_owner(role)
+    one = (MEMBERS.c.session_id == session_id) & (MEMBERS.c.who == who)
+    one &= MEMBERS.c.role != Role.OWNER.value
+    if connection.execute(sa.update(MEMBERS).where(one).values(role=role.value)).rowcount == 0:
+        raise SessionAccessError("There is no such viewer or editor in this session.")
+
+
 def share(connection: sa.Connection, session_id: str, role: Role) -> str:
     """The session's link token for a role, made on first use."""
     _not_owner(role)
@@ -91,7 +100,15 @@ def share(connection: sa.Connection, session_id: str, role: Role) -> str:
 
 def _not_owner(role: Role) -> None:
     if role is Role.OWNER:
-        raise RecordError("A link can make viewers and editors; a session has one owner.")
+        raise RecordError("Others can be viewers and editors; a session has one owner.")
+
+
+def links(connection: sa.Connection, session_id: str) -> list[ShareLink]:
+    """Viewers' first."""
+    statement = sa.select(LINKS).where(LINKS.c.session_id == session_id)
+    rows = connection.execute(statement)
+    found = [ShareLink(Role(row.role), row.token, row.created_at) for row in rows]
+    return sorted(found, key=lambda link: link.role.rank)
 
 
 def unshare(connection: sa.Connection, session_id: str, role: Role) -> None:

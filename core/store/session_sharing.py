@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from core.records.session import checked_name
+from core.store import session_names as names
 from core.store import session_people as people
 from core.store.session_base import SessionBase
-from core.store.session_states import Comment, Member, Role
+from core.store.session_states import Comment, Member, Role, ShareLink
 
 
 class SharingCalls(SessionBase):
@@ -19,6 +22,12 @@ class SharingCalls(SessionBase):
         with self._transaction() as connection:
             people.require(connection, session_id, who, Role.OWNER)
             return people.share(connection, session_id, role)
+
+    def links(self, session_id: str, who: str) -> list[ShareLink]:
+        """The links that work, viewers' first. For the owner alone."""
+        with self._transaction() as connection:
+            people.require(connection, session_id, who, Role.OWNER)
+            return people.links(connection, session_id)
 
     def unshare(self, session_id: str, who: str, role: Role) -> None:
         """Withdraw the link of a role; whoever has that role is out. For the owner alone.
@@ -48,6 +57,28 @@ class SharingCalls(SessionBase):
             needed = Role.VIEWER if member == who else Role.OWNER
             people.require(connection, session_id, who, needed)
             people.remove_member(connection, session_id, member)
+
+    def set_role(self, session_id: str, member: str, role: Role, who: str) -> None:
+        """Make a member a viewer or an editor. For the owner alone.
+
+        Raises RecordError for the role of an owner, SessionAccessError if there is no such member
+        or it is the owner.
+        """
+        with self._transaction() as connection:
+            people.require(connection, session_id, who, Role.OWNER)
+            people.change_role(connection, session_id, member, role)
+
+    def introduce(self, who: str, name: str) -> None:
+        """Keep the name that `who` is shown as to people of the same sessions."""
+        checked_name(who, "Your identity")
+        checked_name(name, "Your name")
+        with self._transaction() as connection:
+            names.introduce(connection, who, name)
+
+    def names_known_to(self, who: str) -> Mapping[str, str]:
+        """{who: name} of everybody in the sessions that `who` has a part in."""
+        with self._transaction() as connection:
+            return names.names_known_to(connection, who)
 
     def comment(self, session_id: str, who: str, body: str) -> int:
         """Add to the thread; returns the comment's number. For editors and the owner.

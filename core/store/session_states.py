@@ -97,12 +97,22 @@ class Member:
     role: Role
 
 
+@dataclass(frozen=True)
+class ShareLink:
+    """A link that makes its opener a viewer or an editor. Times: Unix time [s]."""
+
+    role: Role
+    token: str
+    created_at: float
+
+
 class SessionConflict(ConflictError):
     """Somebody else saved first; nothing was written.
 
     version : the newest, which a second `save` must name
     theirs : its document; mine : the refused one; base : the one mine started from, or None where
         it is no longer in the history
+    name : what the other writer is shown as
     """
 
     def __init__(
@@ -111,7 +121,9 @@ class SessionConflict(ConflictError):
         theirs: TuningSession,
         mine: TuningSession,
         base: TuningSession | None,
+        name: str | None = None,
     ) -> None:
+        self.name = name or newest.saved_by
         self.version, self.saved_by, self.saved_at = (
             newest.version,
             newest.saved_by,
@@ -137,7 +149,7 @@ class SessionConflict(ConflictError):
         more = f"; and {len(texts) - SHOWN_CHANGES} more" if len(texts) > SHOWN_CHANGES else ""
         what = "; ".join(texts[:SHOWN_CHANGES]) or "nothing that differs from yours"
         return (
-            f"{self.saved_by} saved version {self.version} while you were changing the session: "
+            f"{self.name} saved version {self.version} while you were changing the session: "
             f"{what}{more}. Nothing of yours was written: take theirs, join both, or save yours "
             "over it."
         )

@@ -98,6 +98,15 @@ COMMENTS = sa.Table(
     sa.Index("ix_session_comments_session", "session_id"),
 )
 
+PEOPLE = sa.Table(
+    "people",
+    METADATA,
+    sa.Column("who", WHO, primary_key=True),
+    # What they are shown as: an e-mail address, or a name; it may change.
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("seen_at", sa.Float, nullable=False),
+)
+
 
 def insert_or(connection: sa.Connection, table: sa.Table, **values: Any) -> Any:
     """An insert that knows on_conflict_do_update and on_conflict_do_nothing."""
@@ -106,6 +115,6 @@ def insert_or(connection: sa.Connection, table: sa.Table, **values: Any) -> Any:
 
 
 __all__ = [
-    "BLOBS", "BLOB_REFS", "COMMENTS", "JOBS", "LINKS", "MEMBERS", "METADATA", "SESSIONS",
-    "VERSIONS", "WORKERS", "insert_or",
+    "BLOBS", "BLOB_REFS", "COMMENTS", "JOBS", "LINKS", "MEMBERS", "METADATA", "PEOPLE",
+    "SESSIONS", "VERSIONS", "WORKERS", "insert_or",
 ]  # fmt: skip

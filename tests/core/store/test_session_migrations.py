@@ -67,6 +67,7 @@ ROWS: dict[str, dict[str, dict[str, Any]]] = {
             "body": "b",
         },
     },
+    "0003": {"people": {"who": "ana", "name": "ana@example.org", "seen_at": 4.5}},
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import pytest
 from core.errors import RecordError, SessionAccessError
 from core.records.session import TuningSession
 from core.store.session_states import Member
-from core.store.sessions import Role, SessionStore
+from core.store.sessions import Role, SessionConflict, SessionStore
 from core.store.workloads import stored_form
 from tests.core.store.session_cases import DOCUMENT, READING, same
 
@@ -38,6 +38,8 @@ OWNING: dict[str, Call] = {
     "share": lambda s, i, w: s.share(i, w, Role.VIEWER),
     "unshare": lambda s, i, w: s.unshare(i, w, Role.VIEWER),
     "remove_member": lambda s, i, w: s.remove_member(i, "ana", w),
+    "links": lambda s, i, w: s.links(i, w),
+    "set_role": lambda s, i, w: s.set_role(i, "viewer", Role.EDITOR, w),
     "delete": lambda s, i, w: s.delete(i, w),
 }
 ALL = LOOKING | CHANGING | OWNING
@@ -134,6 +136,58 @@ def test_members(store: SessionStore, shared: str) -> None:
     store.remove_member(shared, "editor", "ana")
     store.remove_member(shared, "ana", "ana")
     assert store.members(shared, "ana") == [Member("ana", Role.OWNER)]
+
+
+def test_links_are_listed_until_withdrawn(store: SessionStore, shared: str) -> None:
+    """The owner sees each working link with its role, viewers' first."""
+    tokens = {role: store.share(shared, "ana", role) for role in (Role.EDITOR, Role.VIEWER)}
+    found = store.links(shared, "ana")
+    assert [(link.role, link.token) for link in found] == [
+        (role, tokens[role]) for role in (Role.VIEWER, Role.EDITOR)
+    ]
+    assert all(link.created_at > 1.7e9 for link in found)
+    store.unshare(shared, "ana", Role.VIEWER)
+    assert [link.role for link in store.links(shared, "ana")] == [Role.EDITOR]
+
+
+def test_the_owner_changes_roles(store: SessionStore, shared: str) -> None:
+    """A viewer made an editor may save, an editor made a viewer may not; the owner stays one."""
+    store.set_role(shared, "viewer", Role.EDITOR, "ana")
+    store.set_role(shared, "editor", Role.VIEWER, "ana")
+    assert store.save(shared, CHANGED, 1, "viewer") == 2
+    with pytest.raises(SessionAccessError, match="You are a viewer"):
+        store.save(shared, DOCUMENT, 2, "editor")
+    for member in ("ana", "stranger"):
+        with pytest.raises(SessionAccessError, match="no such viewer or editor"):
+            store.set_role(shared, member, Role.VIEWER, "ana")
+    with pytest.raises(RecordError, match="one owner"):
+        store.set_role(shared, "viewer", Role.OWNER, "ana")
+    assert store.load(shared, "ana").role is Role.OWNER
+
+
+def test_names_are_known_to_those_who_share(store: SessionStore, shared: str) -> None:
+    """A name told at log-in shows to people of the same session, also after its bearer left."""
+    for who in ("ana", "editor", "stranger"):
+        store.introduce(who, f"{who}@example.org")
+    store.comment(shared, "editor", "Because of memory.")
+    store.remove_member(shared, "editor", "ana")
+    known = {"ana": "ana@example.org", "editor": "editor@example.org"}
+    assert store.names_known_to("viewer") == known
+    assert store.names_known_to("stranger") == {"stranger": "stranger@example.org"}
+    store.introduce("ana", "Ana")
+    assert store.names_known_to("ana")["ana"] == "Ana"
+    for bad in ("", "two\nlines", "\x1b[2J", "x" * 201):
+        with pytest.raises(RecordError):
+            store.introduce("ana", bad)
+
+
+def test_a_conflict_names_the_other_writer(store: SessionStore, shared: str) -> None:
+    """The second writer reads the name, not what identifies the first."""
+    store.introduce("editor", "Ed")
+    store.save(shared, CHANGED, 1, "editor")
+    with pytest.raises(SessionConflict, match="^Ed saved version 2") as caught:
+        store.save(shared, replace(DOCUMENT, notes="Mine."), 1, "ana")
+    assert caught.value.saved_by == "editor"
 
 
 def test_the_thread(store: SessionStore, shared: str) -> None:
