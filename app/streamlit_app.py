@@ -8,6 +8,7 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit run` adds app/ only
 
 from app import address, state, traffic  # noqa: E402
+from app.garbage import collect_now_and_then  # noqa: E402
 from app.session_gate import autosave, open_linked  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
 
@@ -36,3 +37,4 @@ try:
 finally:
     address.write_address()  # also where a page stopped early
     autosave()
+    collect_now_and_then()
