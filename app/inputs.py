@@ -1,9 +1,8 @@
-"""Widgets to frozen choices: engine limits, step cost, and the bucket sets to compare."""
+"""Widgets to frozen choices: the bucket sets to compare."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 
@@ -12,6 +11,8 @@ from app.best_choice import best_choice, best_inputs
 from app.cost_inputs import chosen_cost
 from app.engine_choice import EngineChoice
 from app.parsing import parse_sizes
+from app.serving_choice import ServingLimits as ServingLimits
+from app.serving_inputs import serving_limits
 from core.engines import ENGINES
 from core.errors import ProjectError
 from core.padding import PaddingReport
@@ -30,59 +31,6 @@ GRADE_WORDS = {
     "C": "Lengths without arrivals: step sizes need a request rate, which you type in.",
     "D": "Sums or coarse buckets: only bounds can be told, no exact distribution.",
 }
-
-
-@dataclass(frozen=True)
-class ServingLimits:
-    """What bounds a step in the engine, and how the trace is replayed."""
-
-    max_num_seqs: int
-    max_num_batched_tokens: int
-    kv_tokens: int
-    load_factor: float
-
-
-def serving_limits() -> ServingLimits:
-    """The limits last chosen, on whichever page."""
-    return ServingLimits(
-        state.value("max_num_seqs", 256),
-        state.value("max_num_batched_tokens", 8192),
-        state.value("kv_tokens", 500_000),
-        state.value("load_factor", 1.0),
-    )
-
-
-LIMIT_INPUTS = (
-    (
-        *("max_num_seqs", "max_num_seqs", 1, 4096, 1, 256),
-        "Most requests that decode together in one step (vLLM's --max-num-seqs).",
-    ),
-    (
-        *("max_num_batched_tokens", "max_num_batched_tokens", 16, 1_000_000, 1024, 8192),
-        "Most tokens one step may hold; longer prompts are prefilled in chunks.",
-    ),
-    (
-        *("kv_tokens", "KV cache [tokens]", 1024, 100_000_000, 10_000, 500_000),
-        "Tokens the KV cache holds; the engine logs it at start-up as 'KV cache size'.",
-    ),
-    (
-        *("load_factor", "load factor", 0.05, 100.0, 0.5, 1.0),
-        "2 replays the trace twice as fast; one engine of a fleet of 4 sees 0.25.",
-    ),
-)
-"""Key, label, least, most, step, default and help of each limit."""
-
-
-def serving_inputs() -> ServingLimits:
-    """Widgets for the limits, four in a row."""
-    for place, (key, label, least, most, step, default, help_text) in zip(
-        st.columns(len(LIMIT_INPUTS)), LIMIT_INPUTS, strict=True
-    ):
-        place.number_input(
-            label, least, most, step=step, key=state.remember(key, default), help=help_text
-        )
-        state.keep(key)
-    return serving_limits()
 
 
 def today() -> EngineChoice | None:
@@ -243,6 +191,8 @@ def shared_settings(engine: str) -> dict[str, int]:
         "max_num_batched_tokens": limits.max_num_batched_tokens,
         "max_num_tokens": limits.max_num_batched_tokens,
     }
+    if limits.draft_tokens:
+        names |= dict.fromkeys(("num_speculative_tokens", "num_draft_tokens"), limits.draft_tokens)
     return {name: value for name, value in names.items() if name in known}
 
 

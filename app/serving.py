@@ -9,12 +9,26 @@ import streamlit as st
 
 from app import compute, state, theme
 from app.charts.serving import Served
-from app.inputs import ServingLimits
 from app.memory_inputs import chosen_model
+from app.serving_choice import ServingLimits, cost_of, machine_of, requests_of
 from core.errors import ProjectError
 from core.records import BucketSet, PoolPolicy, Trace
 from core.serving_sweep import machine_beside_graphs
-from core.simulate import Machine
+from core.simulate import Machine, SimulationResult, warnings_before
+
+__all__ = [
+    "Plan",
+    "ServingLimits",
+    "cost_of",
+    "kv_bytes_per_token",
+    "machine_of",
+    "plans",
+    "requests_of",
+    "results",
+    "run",
+    "run_key",
+    "say_what_is_amiss",
+]
 
 EAGER = "No graphs (eager)"
 
@@ -26,10 +40,6 @@ class Plan:
     name: str
     sizes: tuple[int, ...] | None
     machine: Machine
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.name, self.sizes, self.machine)
 
 
 def kv_bytes_per_token() -> float:
@@ -53,13 +63,21 @@ def plans(sets: Sequence[BucketSet], limits: ServingLimits, view: compute.CostVi
     return found
 
 
-def machine_of(limits: ServingLimits) -> Machine:
-    """The engine with the whole KV cache."""
-    return Machine(
-        kv_tokens=limits.kv_tokens,
-        max_num_seqs=limits.max_num_seqs,
-        max_num_batched_tokens=limits.max_num_batched_tokens,
-    )
+def say_what_is_amiss(trace: Trace, limits: ServingLimits, chosen: Sequence[Plan]) -> None:
+    """Warnings before a run, each once. Raises SettingError where nothing could be served."""
+    requests = requests_of(trace, limits)
+    said: dict[str, list[str]] = {}
+    for plan in chosen:
+        for text in warnings_before(requests, plan.machine, limits.concurrency):
+            said.setdefault(text, []).append(plan.name)
+    for text, names in said.items():
+        whose = "" if len(names) == len(chosen) else f"{', '.join(names)}: "
+        st.warning(whose + text)
+
+
+def run_key(trace: Trace, limits: ServingLimits, view: compute.CostView) -> str:
+    """Names all that a run depends on but its plan."""
+    return compute.content_digest((trace, limits, view.cost, view.prefill))
 
 
 def run(
@@ -69,25 +87,52 @@ def run(
     chosen: Sequence[Plan],
     view: compute.CostView,
 ) -> None:
-    """Serve with each plan, one after another, under one progress bar; Streamlit's stop ends it."""
-    bar = st.progress(0.0, text="Serving …")
-    requests = compute.scaled(trace, limits.load_factor)
-    runs = []
-    for i, plan in enumerate(chosen):
+    """Serve with each plan that has not been served, under one progress bar with a way out.
+
+    What is done is kept at once: Cancel (any click, in truth) makes Streamlit end this run of the
+    page at the next sign of progress, and the page is drawn anew with what there is.
+    """
+    done = _kept(key)
+    waiting = [plan for plan in chosen if plan not in done]
+    requests, cost = requests_of(trace, limits), cost_of(view.cost, limits)
+    place = st.empty()
+    with place.container():
+        bar = st.progress(0.0, text="Serving …")
+        st.button("Cancel", key="cancel_serving", help="What is done by then stays.")
+    for i, plan in enumerate(waiting):
 
         def show(share: float, i: int = i, plan: Plan = plan) -> None:
-            bar.progress(min(1.0, (i + share) / len(chosen)), text=f"Serving with {plan.name} …")
+            text = f"Serving with {plan.name} ({i + 1} of {len(waiting)}) …"
+            bar.progress(min(1.0, (i + share) / len(waiting)), text=text)
 
         show(0.0)
-        result = compute.served(requests, plan.machine, view.cost, plan.sizes, view.prefill, show)
-        colour = theme.EAGER if plan.sizes is None else state.colour_of(plan.name)
-        size = len(plan.sizes or ())
-        runs.append(Served(plan.name, colour, size, plan.machine.kv_tokens, result))
-    bar.empty()
-    state.session().values["served"] = (key, runs)
+        done[plan] = compute.served(
+            *(requests, plan.machine, cost, plan.sizes, view.prefill, limits.concurrency, show)
+        )
+    place.empty()
 
 
-def results(key: str) -> list[Served] | None:
-    """The runs of exactly these settings; None before they were made."""
+def _kept(key: str) -> dict[Plan, SimulationResult]:
+    """Runs of these settings by plan, to be added to; those of other settings are let go."""
+    values = state.session().values
+    stored = values.get("served")
+    if stored is None or stored[0] != key:
+        stored = values["served"] = (key, {})
+    return stored[1]
+
+
+def results(key: str, chosen: Sequence[Plan]) -> list[Served]:
+    """The runs there are of exactly these settings, in the order of the plans."""
     stored = state.session().values.get("served")
-    return stored[1] if stored is not None and stored[0] == key else None
+    done = stored[1] if stored is not None and stored[0] == key else {}
+    return [
+        Served(
+            plan.name,
+            theme.EAGER if plan.sizes is None else state.colour_of(plan.name),
+            len(plan.sizes or ()),
+            plan.machine.kv_tokens,
+            done[plan],
+        )
+        for plan in chosen
+        if plan in done
+    ]

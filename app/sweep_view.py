@@ -33,14 +33,7 @@ def sweep_section(
         key=state.remember("sweep_loads", list(LOADS)),
     )
     loads = sorted(state.keep("sweep_loads") or [1.0])
-    left, right = st.columns(2)
-    left.number_input(
-        "Goodput: TTFT at most [ms]", 1.0, 1e6, key=state.remember("ttft_limit_ms", 1000.0)
-    )
-    right.number_input(
-        "Goodput: TPOT at most [ms]", 1.0, 1e6, key=state.remember("tpot_limit_ms", 50.0)
-    )
-    limits_ms = (state.keep("ttft_limit_ms"), state.keep("tpot_limit_ms"))
+    limits_ms = (state.value("ttft_limit_ms", 1000.0), state.value("tpot_limit_ms", 50.0))
     key = compute.content_digest((trace, limits, loads, limits_ms, view.cost, best_choice()))
     if st.button("Run the sweep", key="sweep"):
         _run(key, trace, histogram, limits, loads, view)

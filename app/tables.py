@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from app import theme
 from app.charts.memory import CapacityMark
 from app.charts.padding import SetView
-from app.charts.serving import Served
 from core.break_even import BucketBreakEven
 from core.records import MeasureRow, Trace
 
@@ -83,30 +82,6 @@ def capacity_rows(marks: Sequence[CapacityMark]) -> list[Row]:
         }
         for mark in marks
     ]
-
-
-def served_rows(runs: Sequence[Served]) -> list[Row]:
-    """One row a set: latency, throughput and what its KV cache was."""
-    rows = []
-    for run in runs:
-        result, latency = run.result, run.result.latency()
-        rows.append(
-            {
-                "bucket set": run.name,
-                "graphs": run.num_graphs,
-                "KV tokens": theme.count_text(run.kv_tokens),
-                "TTFT p50": theme.ms_text(latency.ttft_ms.p50),
-                "TTFT p99": theme.ms_text(latency.ttft_ms.p99),
-                "TPOT p50": theme.ms_text(latency.tpot_ms.p50),
-                "TPOT p99": theme.ms_text(latency.tpot_ms.p99),
-                "output tokens/s": theme.count_text(result.output_tps),
-                "eager steps": theme.count_text(result.eager_steps),
-                "preemptions": theme.count_text(result.preemptions),
-                "rejected": len(result.rejected),
-                "makespan": theme.seconds_text(result.makespan_s),
-            }
-        )
-    return rows
 
 
 def measured_rows(rows: Sequence[MeasureRow]) -> list[Row]:

@@ -8,10 +8,12 @@ import streamlit as st
 
 from app import compute, inputs, state
 from app.cost_inputs import chosen_cost
+from app.serving_choice import cost_of, machine_of, requests_of
+from app.serving_inputs import advanced_words, coming_words, serving_limits
 from core.errors import ProjectError
 from core.histogram import steps_from_lengths
 from core.records import Grade, SizeUnit, StepHistogram, Trace
-from core.simulate import Machine, SimulationResult
+from core.simulate import SimulationResult
 
 DECODE = "Decode batch (requests a step)"
 MIXED = "Step tokens (steps that hold prefill)"
@@ -51,7 +53,9 @@ def current_traffic(stop: bool = True) -> Traffic | None:
         traffic = _traffic_of(workload)
     except ProjectError as error:
         st.error(str(error))
-        traffic = None
+        if stop:
+            st.stop()
+        return None
     if traffic is None and stop:
         st.info("This workload gives no step sizes yet; the Workload page says what is missing.")
         st.stop()
@@ -97,18 +101,36 @@ def _traffic_of(workload: state.Workload) -> Traffic | None:
     return None if trace is None else _simulated(trace, kind)
 
 
-def requests_of(workload: state.Workload) -> Trace | None:
+def workload_requests(workload: state.Workload) -> Trace | None:
     """The workload's requests with arrivals; None where there are none to serve."""
     trace = workload.reading.trace
     return None if trace is None else _with_arrivals(trace, workload.reading.grade)
 
 
 def _with_arrivals(trace: Trace, grade: Grade) -> Trace | None:
-    """Grade C has lengths only: arrivals at random at the rate the user typed, or none."""
-    if trace.arrival_s is not None:
+    """Grade C has lengths only: arrivals at random at the rate the user typed, or none.
+
+    A closed loop needs no arrivals.
+    """
+    if trace.arrival_s is not None or serving_limits().concurrency is not None:
         return trace
     rate = state.value("rate_rps", 0.0)
-    return compute.with_arrivals(trace, rate) if grade is Grade.LENGTHS and rate > 0 else None
+    if grade is not Grade.LENGTHS or rate <= 0:
+        return None
+    cv, seed = state.value("arrival_cv", 1.0), state.value("arrival_seed", 0)
+    return compute.with_arrivals(trace, rate, cv, seed)
+
+
+def decode_histogram(trace: Trace) -> StepHistogram:
+    """Decode steps to choose sets for: those of the workload, where that is what it buckets.
+
+    Raises ProjectError.
+    """
+    workload = state.session().workload
+    found = _traffic_of(workload) if workload is not None else None
+    if found is None or found.histogram.unit is SizeUnit.LENGTH:
+        return simulated_decode(trace)
+    return found.histogram
 
 
 def simulated_decode(trace: Trace) -> StepHistogram:
@@ -117,19 +139,19 @@ def simulated_decode(trace: Trace) -> StepHistogram:
 
 
 def _simulated(trace: Trace, kind: str) -> Traffic:
-    limits = inputs.serving_limits()
-    view = chosen_cost()
-    machine = Machine(
-        kv_tokens=limits.kv_tokens,
-        max_num_seqs=limits.max_num_seqs,
-        max_num_batched_tokens=limits.max_num_batched_tokens,
-    )
+    limits, view = serving_limits(), chosen_cost()
     sizes = inputs.engine_default("vllm", SizeUnit.REQUESTS).sizes
-    scaled = compute.scaled(trace, limits.load_factor)
-    result = compute.simulation(scaled, machine, view.cost, sizes, view.prefill)
-    steps = result.decode_steps if kind == DECODE else result.mixed_steps
+    result = compute.simulation(
+        requests_of(trace, limits),
+        machine_of(limits),
+        cost_of(view.cost, limits),
+        sizes,
+        view.prefill,
+        limits.concurrency,
+    )
+    steps = result.decode_slots if kind == DECODE else result.mixed_steps
     note = (
-        f"estimated: {len(trace):,} requests replayed at load x{limits.load_factor:g} through a "
-        f"simulated engine, step times {view.cost.origin.value}"
+        f"estimated: {len(trace):,} requests {coming_words(limits)} through a simulated engine "
+        f"({advanced_words(limits)}), step times {view.cost.origin.value}"
     )
     return Traffic(steps, note, result)

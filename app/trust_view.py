@@ -30,7 +30,7 @@ def trust_section(histogram: StepHistogram, choice: BestChoice, view: compute.Co
 
 def _later_traffic(choice: BestChoice, view: compute.CostView) -> None:
     workload = state.session().workload
-    trace = traffic.requests_of(workload) if workload is not None else None
+    trace = traffic.workload_requests(workload) if workload is not None else None
     if trace is None or len(trace) < 20:
         st.markdown("- Later traffic: needs a request trace, which can be cut in two halves.")
         return

@@ -17,7 +17,8 @@ from core.simulation.kernel.loop import advance
 from core.simulation.kernel.names import CLOCK_END, DONE, NOW, STUCK
 from core.simulation.load import TICKS_PER_S, can_be_served, check_trace, serving_load
 from core.simulation.machine import MODES, Machine, Mode
-from core.simulation.profile_times import prefill_from_profile
+from core.simulation.profile_times import family_times, prefill_from_profile
+from core.simulation.readiness import warnings_before
 from core.simulation.result import Latency, Series, SimulationResult
 from core.simulation.state import Engine, Rules, as_arrays, as_lists, new_engine
 from core.simulation.step_times import (
@@ -38,10 +39,12 @@ __all__ = [
     "StepTimes",
     "assumed_prefill",
     "can_be_served",
+    "family_times",
     "prefill_from_profile",
     "simulate",
     "simulate_times",
     "step_times",
+    "warnings_before",
 ]
 
 COMPILE_FROM = 100_000
@@ -73,7 +76,7 @@ def simulate(
     compiled : by numba or as plain Python, which give the same; None chooses by the work
     A request of 0 output tokens ends with its prefill; one of 0 prompt tokens counts as 1.
     A request that can never fit into the KV cache is rejected, counted and named;
-    `can_be_served` tells beforehand.
+    `warnings_before` tells beforehand.
     Raises SettingError, CaptureSizesError.
     """
     times = step_times(cost, machine, capture_sizes, prefill)

@@ -8,9 +8,7 @@ import numpy as np
 
 from core.padding import EAGER, PaddingReport
 from core.records import FloatArray, IntArray, StepHistogram
-
-MAX_BINS = 128
-"""Bars that a screen tells apart."""
+from core.size_bins import MAX_BINS, size_bins
 
 
 @dataclass(frozen=True)
@@ -36,24 +34,13 @@ def slot_bins(
 
     Nothing is lost: the sums over all bins are those of the report.
     """
-    sizes = histogram.sizes
-    slots = sizes.astype(float) * histogram.steps
+    slots = histogram.sizes.astype(float) * histogram.steps
     eager = report.bucket_by_size == EAGER
-    series = (
+    bins = size_bins(
+        histogram.sizes,
         np.where(eager, 0.0, slots),
         report.padded_by_size.astype(float),
         np.where(eager, slots, 0.0),
+        max_bins=max_bins,
     )
-    if len(sizes) <= max_bins:
-        return SlotBins(sizes, sizes, *series)
-    span = int(sizes[-1] - sizes[0]) + 1
-    width = -(-span // max_bins)
-    place = (sizes - sizes[0]) // width
-    used, index = np.unique(place, return_inverse=True)
-    first = sizes[0] + used * width
-    useful, padded, without = (_sums(index, values, len(used)) for values in series)
-    return SlotBins(first, first + width - 1, useful, padded, without)
-
-
-def _sums(index: IntArray, values: FloatArray, count: int) -> FloatArray:
-    return np.bincount(index, weights=values, minlength=count).astype(np.float64)
+    return SlotBins(bins.first, bins.last, *bins.sums)

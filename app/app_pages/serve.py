@@ -2,12 +2,17 @@
 
 import streamlit as st
 
-from app import compute, inputs, serving, state, traffic
-from app.charts.serving import latency_figure, series_figure
+from app import inputs, serving, state, traffic
 from app.cost_inputs import chosen_cost
+from app.serving_inputs import (
+    advanced_inputs,
+    arrival_inputs,
+    coming_inputs,
+    serving_inputs,
+    serving_limits,
+)
+from app.serving_view import latency_limit_inputs, show_runs
 from app.sweep_view import sweep_section
-from app.tables import served_rows
-from app.views import chart, table
 from core.errors import ProjectError
 
 st.title("Serve", anchor=False)
@@ -15,51 +20,55 @@ st.caption(
     "The same requests are served once with each bucket set by a simulated engine. A set's graphs "
     "take memory from the KV cache, so more graphs can mean more waiting: that loop is closed here."
 )
-found = traffic.current_traffic()
-assert found is not None
 workload = state.session().workload
-assert workload is not None
-trace = traffic.requests_of(workload)
-if trace is None:
+if workload is None or workload.reading.trace is None:
+    traffic.current_traffic()
     st.info(
-        "Serving needs requests with arrivals. This workload has step sizes or lengths only; "
-        "upload a request trace, or type a request rate on the Workload page."
+        "Serving needs requests, with their prompt and output lengths. This workload has step "
+        "sizes or sums only; upload a request trace."
     )
     st.stop()
-limits = inputs.serving_inputs()
-sets = inputs.chosen_sets(found.histogram, workload.reading.captured)
+assert workload is not None and workload.reading.trace is not None
+serving_inputs()
+arrival_inputs(workload.reading)
+coming_inputs()
+advanced_inputs(workload.reading.trace)
+limits, wanted = serving_limits(), latency_limit_inputs()
+trace = traffic.workload_requests(workload)
+if trace is None:
+    st.info(
+        "The file has lengths without arrivals: type a request rate above, or choose a closed loop."
+    )
+    st.stop()
 try:
+    serving.machine_of(limits)
     view = chosen_cost()
+    histogram = traffic.decode_histogram(trace)
+    sets = inputs.chosen_sets(histogram, workload.reading.captured)
     plans = serving.plans(sets, limits, view)
+    serving.say_what_is_amiss(trace, limits, plans)
 except ProjectError as error:
     st.error(str(error))
     st.stop()
-if not plans:
-    st.info("Choose bucket sets on the Buckets page first.")
-    st.stop()
 
-key = compute.content_digest((trace, limits, [p.key for p in plans], view.cost, view.prefill))
+key = serving.run_key(trace, limits, view)
 if st.button("Serve the requests with each set", type="primary", key="serve"):
     serving.run(key, trace, limits, plans, view)
-runs = serving.results(key)
-if runs is None:
+runs = serving.results(key, plans)
+if len(runs) < len(plans):
     st.info(
-        f"{len(trace):,} requests, {len(plans)} ways to serve them. Press the button; nothing has "
-        "been run with these settings yet."
+        f"{len(trace):,} requests, {len(plans)} ways to serve them, {len(runs)} of them done with "
+        "these settings. Press the button to run the others."
     )
-    sweep_section(trace, found.histogram, limits, view)
-    st.stop()
-
-table(served_rows(runs), "served")
-st.caption(
-    "All figures estimated by simulation: "
-    f"{view.cost.origin.value} step times, {trace.name or workload.name}. "
-    "KV tokens: the KV cache above, less what the set's graphs take "
-    f"({view.memory.origin.value}) at {serving.kv_bytes_per_token() / 1024:.0f} KiB a token."
-)
-chart(latency_figure(runs), "latency")
-chart(series_figure(runs), "series")
-with st.expander("What the simulation assumes"):
-    for note in runs[0].result.notes:
-        st.markdown(f"- {note}")
-sweep_section(trace, found.histogram, limits, view)
+if runs:
+    show_runs(runs, wanted)
+    st.caption(
+        "All figures estimated by simulation: "
+        f"{view.cost.origin.value} step times, {trace.name or workload.name}. "
+        "KV tokens: the KV cache above, less what the set's graphs take "
+        f"({view.memory.origin.value}) at {serving.kv_bytes_per_token() / 1024:.0f} KiB a token."
+    )
+    with st.expander("What the simulation assumes"):
+        for note in runs[0].result.notes:
+            st.markdown(f"- {note}")
+sweep_section(trace, histogram, limits, view)

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from app import inputs, state, traffic
+from app import state, traffic
 from app.charts.lengths import steps_figure
 from app.reading_view import show_reading
+from app.serving_inputs import arrival_inputs, serving_inputs
 from app.upload import upload_inputs
 from app.views import chart
 
@@ -37,16 +38,8 @@ if len(kinds) > 1:
     )
     state.keep("bucketed")
 if workload.reading.trace is not None and state.value("bucketed", kinds[0]) != traffic.PROMPT:
-    if workload.reading.trace.arrival_s is None:
-        st.number_input(
-            "Request rate [requests/s]",
-            0.0,
-            100_000.0,
-            key=state.remember("rate_rps", workload.reading.facts.get("request_rate_rps", 0.0)),
-            help="The file has no arrival times; requests will arrive at random at this rate.",
-        )
-        state.keep("rate_rps")
-    inputs.serving_inputs()
+    arrival_inputs(workload.reading)
+    serving_inputs()
 
 found = traffic.current_traffic(stop=False)
 if found is None:

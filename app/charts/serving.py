@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from app import theme
@@ -58,39 +59,47 @@ def latency_figure(runs: Sequence[Served]) -> go.Figure:
 
 
 def series_figure(runs: Sequence[Served]) -> go.Figure:
-    """Requests running and waiting, and KV tokens held, over the run."""
-    rows = (
-        ("running", "running", "requests"),
-        ("waiting", "waiting", "requests"),
-        ("KV tokens held", "kv_tokens", "tokens"),
-    )
+    """Requests running and waiting, and the share of the KV cache held, over the run."""
+    titles = ("running", "waiting", "KV cache held (of what the set's graphs leave)")
+    units = ("requests", "requests", "%")
     figure = make_subplots(
-        rows=3,
-        cols=1,
-        shared_xaxes=True,
-        vertical_spacing=0.08,
-        subplot_titles=[r[0] for r in rows],
+        rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.08, subplot_titles=titles
     )
     for run in runs:
-        for row, (_, attribute, _unit) in enumerate(rows, start=1):
-            figure.add_trace(
-                go.Scatter(
-                    x=run.result.series.time_s,
-                    y=getattr(run.result.series, attribute),
-                    mode="lines",
-                    line={"color": run.colour, "width": 1.5},
-                    name=run.name,
-                    legendgroup=run.name,
-                    showlegend=row == 1,
-                    hovertemplate="%{x:.1f} s: %{y:,}<extra>%{fullData.name}</extra>",
-                ),
-                row=row,
-                col=1,
-            )
+        series = run.result.series
+        held = 100 * run.result.kv_share
+        _series(figure, run, 1, series.running, "%{y:,} requests")
+        _series(figure, run, 2, series.waiting, "%{y:,} requests")
+        _series(figure, run, 3, held, "%{y:.1f} %, %{customdata:,} tokens", series.kv_tokens)
     theme.styled(figure, title="State of the engine over the run (estimated)", height=560)
-    figure.update_layout(margin={"t": 84})
+    figure.update_layout(margin={"t": 84}, showlegend=True)
     figure.update_annotations(x=0, xanchor="left", font={"size": theme.FONT_SIZE})
     figure.update_xaxes(title="time since the first request [s]", row=3, col=1)
-    for row, (_, _, unit) in enumerate(rows, start=1):
+    for row, unit in enumerate(units, start=1):
         figure.update_yaxes(title=unit, rangemode="tozero", row=row, col=1)
     return figure
+
+
+def _series(
+    figure: go.Figure,
+    run: Served,
+    row: int,
+    values: NDArray,
+    text: str,
+    customdata: NDArray | None = None,
+) -> None:
+    figure.add_trace(
+        go.Scatter(
+            x=run.result.series.time_s,
+            y=values,
+            mode="lines",
+            line={"color": run.colour, "width": 1.5},
+            name=run.name,
+            legendgroup=run.name,
+            showlegend=row == 1,
+            customdata=customdata,
+            hovertemplate=f"%{{x:.1f}} s: {text}<extra>%{{fullData.name}}</extra>",
+        ),
+        row=row,
+        col=1,
+    )

@@ -34,6 +34,7 @@ from app.compute.traffic import (
     served,
     simulation,
     with_arrivals,
+    with_hit_rate,
 )
 
 __all__ = [
@@ -71,4 +72,5 @@ __all__ = [
     "step_us",
     "weighed",
     "with_arrivals",
+    "with_hit_rate",
 ]

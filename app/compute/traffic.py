@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.compute.hashing import HASH
 from core.example_reading import example_reading as make_example
-from core.example_trace import poisson_arrivals
+from core.example_trace import gamma_arrivals
 from core.readers import ReadOptions, read
 from core.readers.common.lengths import weighted_percentiles
 from core.readers.reading import Reading
@@ -19,7 +19,7 @@ from core.records import (
     Trace,
 )
 from core.simulate import Machine, PrefillCost, SimulationResult, simulate
-from core.trace_changes import scaled_arrivals
+from core.trace_changes import scaled_arrivals, with_prefix_hit_rate
 
 
 def reading(file: BinaryIO, name: str, options: ReadOptions) -> Reading:
@@ -48,9 +48,10 @@ def simulation(
     cost: StepCost,
     sizes: tuple[int, ...] | None,
     prefill: PrefillCost | None = None,
+    concurrency: int | None = None,
 ) -> SimulationResult:
     """Raises SettingError."""
-    return simulate(trace, machine, cost, sizes, prefill=prefill)
+    return simulate(trace, machine, cost, sizes, prefill=prefill, concurrency=concurrency)
 
 
 def served(
@@ -59,10 +60,13 @@ def served(
     cost: StepCost,
     sizes: tuple[int, ...] | None,
     prefill: PrefillCost | None,
+    concurrency: int | None,
     progress: Callable[[float], None],
 ) -> SimulationResult:
     """Not cached: it reports progress while it runs. Raises SettingError."""
-    return simulate(trace, machine, cost, sizes, prefill=prefill, progress=progress)
+    return simulate(
+        *(trace, machine, cost, sizes), prefill=prefill, concurrency=concurrency, progress=progress
+    )
 
 
 def scaled(trace: Trace, load_factor: float) -> Trace:
@@ -70,7 +74,12 @@ def scaled(trace: Trace, load_factor: float) -> Trace:
     return scaled_arrivals(trace, load_factor)
 
 
+def with_hit_rate(trace: Trace, rate: float) -> Trace:
+    """The same requests with this share of every prompt in the prefix cache."""
+    return with_prefix_hit_rate(trace, rate)
+
+
 @st.cache_data(max_entries=8, hash_funcs=HASH)
-def with_arrivals(trace: Trace, rate_rps: float, seed: int = 0) -> Trace:
-    """The same lengths, arriving at random at a given rate."""
-    return poisson_arrivals(trace, rate_rps=rate_rps, seed=seed)
+def with_arrivals(trace: Trace, rate_rps: float, cv: float = 1.0, seed: int = 0) -> Trace:
+    """The same lengths, arriving at random at a given rate and burstiness."""
+    return gamma_arrivals(trace, rate_rps=rate_rps, cv=cv, seed=seed)

@@ -20,12 +20,10 @@ from core.simulation.kernel.names import (
 )
 from core.simulation.load import TICKS_PER_S
 from core.simulation.machine import Machine
+from core.simulation.readiness import rejection
 from core.simulation.result import Series, SimulationResult
 from core.simulation.state import Engine
 from core.simulation.step_times import StepTimes
-
-NAMED = 5
-"""Rejected requests that a note names."""
 
 
 def collect(
@@ -116,7 +114,7 @@ def _notes(
     source = times.source.removeprefix(f"{times.origin.value}: ")
     notes = [f"Estimated by simulation; step times {times.origin.value}: {source}."]
     if len(rejected):
-        notes.append(_rejection(trace, machine, rejected))
+        notes.append(rejection(trace, machine, rejected))
     for what, lengths in (("prompt", trace.prompt_tokens), ("output", trace.output_tokens)):
         if empty := int((lengths == 0).sum()):
             end = "they run as 1 token." if what == "prompt" else "they end with their prefill."
@@ -133,16 +131,3 @@ def _notes(
             "an upper bound, and it saves no KV blocks: each request holds its whole prompt."
         )
     return tuple(notes)
-
-
-def _rejection(trace: Trace, machine: Machine, rejected: IntArray) -> str:
-    """Names the first few requests that can never fit, and counts all."""
-    named = ", ".join(
-        f"request {i} ({trace.prompt_tokens[i]:,} + {trace.output_tokens[i]:,} tokens)"
-        for i in rejected[:NAMED].tolist()
-    )
-    more = f" and {len(rejected) - NAMED:,} more" if len(rejected) > NAMED else ""
-    return (
-        f"{len(rejected):,} of {len(trace):,} requests can never fit into {machine.blocks:,} KV "
-        f"blocks of {machine.block_size_tokens} tokens and were rejected: {named}{more}."
-    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from core import metrics
 from core.metrics import Percentiles
 from core.padding import EAGER
-from core.records import FloatArray, IntArray, Origin, StepHistogram, Trace
+from core.records import FloatArray, IntArray, Origin, SizeUnit, StepHistogram, Trace
 from core.simulation.machine import Machine
 from core.simulation.step_times import StepTimes
 
@@ -93,6 +93,19 @@ class SimulationResult:
     def steps(self) -> int:
         """Steps with work in them."""
         return self.decode_steps.total_steps + self.mixed_steps.total_steps
+
+    @property
+    def kv_share(self) -> FloatArray:
+        """(k,) share of the KV cache in held blocks, at the moments of the series."""
+        return self.series.kv_tokens / (self.machine.blocks * self.machine.block_size_tokens)
+
+    @property
+    def decode_slots(self) -> StepHistogram:
+        """Decode steps by what a graph has to hold: requests, or their tokens with drafts."""
+        sizes, _ = self._dispatch()
+        drafted = bool((sizes != self.decode_steps.sizes).any())
+        unit = SizeUnit.TOKENS if drafted else SizeUnit.REQUESTS
+        return replace(self.decode_steps, sizes=sizes, unit=unit)
 
     @property
     def padded_by_size(self) -> IntArray:

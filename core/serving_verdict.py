@@ -1,0 +1,121 @@
+"""Which of several served bucket sets did best, and by how much, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.errors import SettingError
+from core.simulate import SimulationResult
+
+TIE = 0.01
+"""Figures this close count as equal: a simulation promises no more."""
+
+
+@dataclass(frozen=True)
+class ServedSet:
+    """One bucket set after its simulated run; num_graphs : 0 where every step ran eager."""
+
+    name: str
+    num_graphs: int
+    result: SimulationResult
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The best of several sets. figure : what decided, "goodput" or "end to end"."""
+
+    best: ServedSet
+    figure: str
+    sentence: str
+
+
+def verdict(
+    runs: Sequence[ServedSet],
+    *,
+    ttft_limit_s: float | None = None,
+    tpot_limit_s: float | None = None,
+) -> Verdict:
+    """The set that serves most requests within the limits; of those within TIE of it the one that
+    answers soonest (end-to-end median), and of these the one of fewest graphs.
+
+    Raises SettingError if there is no set, or a limit is not above 0.
+    """
+    if not runs:
+        raise SettingError("No set was served; serve the requests with at least one.")
+    good = [
+        run.result.goodput_rps(ttft_limit_s=ttft_limit_s, tpot_limit_s=tpot_limit_s) for run in runs
+    ]
+    ends = [run.result.latency().e2e_ms.p50 or 0.0 for run in runs]
+    near = [i for i, rate in enumerate(good) if rate >= max(good) * (1 - TIE)]
+    soonest = min(ends[i] for i in near)
+    alike = [i for i in near if ends[i] <= soonest * (1 + TIE)]
+    best = min(alike, key=lambda i: (runs[i].num_graphs, ends[i]))
+    if len(near) == len(runs):
+        return Verdict(runs[best], "end to end", _by_time(runs, ends, best, alike, max(good)))
+    return Verdict(runs[best], "goodput", _by_goodput(runs, good, best, near))
+
+
+def _by_goodput(
+    runs: Sequence[ServedSet], good: Sequence[float], best: int, near: Sequence[int]
+) -> str:
+    others = sorted((i for i in range(len(runs)) if i not in near), key=lambda i: -good[i])
+    gains = [_gain(good[best], good[i], _named(runs[i])) for i in others]
+    equals = [_named(runs[i]) for i in near if i != best]
+    also = f"; {_list(equals)} {'serve' if equals[1:] else 'serves'} as many" if equals else ""
+    return (
+        f"{_named(runs[best])} serves most: {good[best]:.3g} requests/s within the limits, "
+        f"{_list(gains)}{also}."
+    )
+
+
+def _gain(high: float, low: float, name: str) -> str:
+    return (
+        f"{100 * (high / low - 1):.3g} % more than {name}" if low > 0 else f"against 0 with {name}"
+    )
+
+
+def _by_time(
+    runs: Sequence[ServedSet],
+    ends: Sequence[float],
+    best: int,
+    alike: Sequence[int],
+    good: float,
+) -> str:
+    if len(runs) == 1:
+        return (
+            f"{_named(runs[0])} serves {good:.3g} requests/s within the limits, end to end in "
+            f"{_ms(ends[0])} (median); serve another set to compare."
+        )
+    alike_words = f"All serve {good:.3g} requests/s within the limits"
+    if not good:
+        alike_words = "None serves a request within the limits"
+    equals = [_named(runs[i]) for i in alike if i != best]
+    others = sorted((i for i in range(len(runs)) if i not in alike), key=lambda i: ends[i])
+    gains = [
+        f"{100 * (1 - ends[best] / ends[i]):.3g} % less than {_named(runs[i])}" for i in others
+    ]
+    if equals:
+        fewest = "has the fewest graphs of those that answer soonest"
+        gains.insert(0, f"within {100 * TIE:.0f} % of {_list(equals)}")
+    else:
+        fewest = "answers soonest"
+    return (
+        f"{alike_words}; {_named(runs[best])} {fewest}: end to end in {_ms(ends[best])} (median), "
+        f"{_list(gains)}."
+    )
+
+
+def _named(run: ServedSet) -> str:
+    if not run.num_graphs:
+        return run.name
+    return f"{run.name} ({run.num_graphs} graph{'s' if run.num_graphs != 1 else ''})"
+
+
+def _ms(ms: float) -> str:
+    return f"{ms:.4g} ms" if ms < 1000 else f"{ms / 1000:.3g} s"
+
+
+def _list(items: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
