@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from core.context_grid import context_grid
 from core.cost_curves import nonnegative_least_squares
 from core.errors import SettingError
 from core.model_memory import kv_bytes_per_token
+from core.profile_cost import cost_from_profile
+from core.profile_family import ProfileFamily
 from core.records import FloatArray, IntArray, Origin, Profile, StepCost
 from core.simulation.step_times import PrefillCost, assumed_prefill, most_context_us
 
@@ -20,25 +24,28 @@ def prefill_from_profile(
     cost: StepCost,
     *,
     prompts: Profile | None = None,
-    longer: Profile | None = None,
+    others: Sequence[Profile] = (),
+    context_tokens: int | None = None,
     max_rows: int = 1024,
 ) -> PrefillCost:
     """What a decode profile and, where there are any, others say about prompts and context.
 
-    decode : the profile `cost` was made of; its context is in the decode curve already
+    decode : a profile of the step that `cost` prices
     prompts : a profile of prefill chunks (target "llama-prefill") of the same model and card
-    longer : a decode profile at another context: the difference is what context costs
+    others : decode profiles at other contexts: the difference is what context costs
+    context_tokens : the context that `cost` is at, and so holds already; the profile's own if None
     max_rows : the most requests that decode together
-    Without `longer` context is estimated as KV bytes over the card's copy bandwidth; what nothing
+    Without `others` context is estimated as KV bytes over the card's copy bandwidth; what nothing
     tells is assumed in proportion to the smallest replay, and said so.
     Raises SettingError.
     """
-    for other in (prompts, longer):
+    for other in (prompts, *others):
         if other is not None:
             _check_same(decode, other)
-    reference, top = decode.spec.context_tokens, max(int(cost.sizes[-1]), max_rows)
+    reference = decode.spec.context_tokens if context_tokens is None else context_tokens
+    top = max(int(cost.sizes[-1]), max_rows)
     found = assumed_prefill(cost, reference, top)
-    context_us, context_text = _context(decode, longer, found)
+    context_us, context_text = _context(decode, others, found)
     most = most_context_us(cost, reference, top)
     if context_us > most:
         context_us, context_text = (
@@ -56,7 +63,7 @@ def prefill_from_profile(
         return found
     tokens, us = _points(prompts)
     base, per_token = _line(tokens, us)
-    origin = Origin.FITTED if longer is not None else Origin.ESTIMATED
+    origin = Origin.FITTED if others else Origin.ESTIMATED
     return replace(
         found,
         base_us=base,
@@ -66,6 +73,30 @@ def prefill_from_profile(
         origin=origin,
         source=f"{context_text}; prefill fitted to {prompts.source}",
     )
+
+
+def family_times(
+    family: ProfileFamily, context_tokens: int | None = None, max_rows: int = 1024
+) -> tuple[StepCost, PrefillCost]:
+    """Decode, prompts and context as a profile and its relatives have them.
+
+    context_tokens : the context of a decode step; the profile's own if None
+    Raises SettingError.
+    """
+    profile = family.profile
+    context = profile.spec.context_tokens if context_tokens is None else context_tokens
+    if context == profile.spec.context_tokens:
+        cost = cost_from_profile(profile)
+    else:
+        cost = context_grid(family.decode).cost_at(context)
+    prefill = prefill_from_profile(
+        *(profile, cost),
+        prompts=family.prompts,
+        others=family.others,
+        context_tokens=context,
+        max_rows=max_rows,
+    )
+    return cost, prefill
 
 
 def _check_same(decode: Profile, other: Profile) -> None:
@@ -83,14 +114,13 @@ def _token_text(found: PrefillCost) -> str:
     return f"prefill assumed, {found.us_per_token:.3g} us a token"
 
 
-def _context(decode: Profile, longer: Profile | None, assumed: PrefillCost) -> tuple[float, str]:
+def _context(decode: Profile, others: Sequence[Profile], assumed: PrefillCost) -> tuple[float, str]:
     """Microseconds a context token, and where they come from."""
-    if longer is not None:
-        value = _slope(decode, longer)
-        return value, (
-            f"context fitted to contexts {decode.spec.context_tokens} and "
-            f"{longer.spec.context_tokens}, {value:.3g} us a token"
-        )
+    if others:
+        ordered = sorted((decode, *others), key=lambda profile: profile.spec.context_tokens)
+        contexts = " and ".join(str(profile.spec.context_tokens) for profile in ordered)
+        value = _slope(ordered)
+        return value, f"context fitted to contexts {contexts}, {value:.3g} us a token"
     model, bandwidth = decode.spec.model, decode.device.copy_gbps
     if bandwidth and model.dtype in BYTES_OF_DTYPE:
         held = kv_bytes_per_token(
@@ -104,22 +134,25 @@ def _context(decode: Profile, longer: Profile | None, assumed: PrefillCost) -> t
     )
 
 
-def _slope(decode: Profile, longer: Profile) -> float:
-    """Median over common sizes of time gained per token of context; 0 or more [us]."""
-    more = longer.spec.context_tokens - decode.spec.context_tokens
-    if more == 0:
-        raise SettingError(
-            f"Both profiles have a context of {decode.spec.context_tokens} tokens; what context "
-            "costs takes two different ones."
-        )
-    one, two = (
-        {row.size: row.replay_us for row in profile.rows if row.replay_us is not None}
-        for profile in (decode, longer)
-    )
-    common = sorted(one.keys() & two.keys())
-    if not common:
-        raise SettingError("The two profiles have no replayed size in common; measure one.")
-    return max(0.0, float(np.median([(two[b] - one[b]) / (b * more) for b in common])))
+def _slope(ordered: Sequence[Profile]) -> float:
+    """Median over neighbours and their common sizes of time gained per token; 0 or more [us]."""
+    gains: list[float] = []
+    for one, two in zip(ordered, ordered[1:], strict=False):
+        more = two.spec.context_tokens - one.spec.context_tokens
+        if more == 0:
+            raise SettingError(
+                f"Two profiles have a context of {one.spec.context_tokens} tokens; what context "
+                "costs takes different ones."
+            )
+        short, long = (_replays(profile) for profile in (one, two))
+        gains += [(long[b] - short[b]) / (b * more) for b in short.keys() & long.keys()]
+    if not gains:
+        raise SettingError("The profiles have no replayed size in common; measure one at each.")
+    return max(0.0, float(np.median(gains)))
+
+
+def _replays(profile: Profile) -> dict[int, float]:
+    return {row.size: row.replay_us for row in profile.rows if row.replay_us is not None}
 
 
 def _points(prompts: Profile) -> tuple[IntArray, FloatArray]:

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from core.context_grid import context_grid
 from core.errors import SettingError
+from core.profile_family import family_of
 from core.records import DeviceInfo, MeasureRow, MeasureSpec, ModelShape, Origin, Profile
-from core.simulate import Machine, prefill_from_profile, step_times
+from core.simulate import Machine, family_times, prefill_from_profile, step_times
 from core.step_cost import cost_from_profile
 
 DEVICE = DeviceInfo("cuda", "card", True, copy_gbps=4000.0)
@@ -51,9 +53,21 @@ def test_context_is_estimated_from_bytes():
 def test_context_is_fitted_to_two_profiles():
     """Profiles at 512 and 2,048 tokens that differ by 0.03 us a token of every row say 0.03."""
     profile = decode_profile(512)
-    found = prefill_from_profile(profile, cost_from_profile(profile), longer=decode_profile(2048))
+    found = prefill_from_profile(profile, cost_from_profile(profile), others=[decode_profile(2048)])
     assert found.context_us_per_token == pytest.approx(0.03, rel=1e-6)
     assert "context fitted to contexts 512 and 2048" in found.source
+
+
+def test_context_of_several_profiles_and_at_another_context():
+    """Three contexts at 0.03 us a token say 0.03; a cost that is at 1,000 tokens holds those."""
+    profile, others = decode_profile(512), [decode_profile(4096), decode_profile(2048)]
+    cost = context_grid([profile, *others]).cost_at(1000)
+    found = prefill_from_profile(profile, cost, others=others, context_tokens=1000)
+    assert found.context_us_per_token == pytest.approx(0.03, rel=1e-6)
+    assert "contexts 512 and 2048 and 4096" in found.source
+    assert found.reference_context_tokens == 1000
+    times = step_times(cost, Machine(1000), (1, 8, 32, 64), found)
+    assert times.decode_us[8] == pytest.approx(5_000 + 160, rel=0.02)
 
 
 def test_prompts_are_fitted_to_their_own_profile():
@@ -62,7 +76,7 @@ def test_prompts_are_fitted_to_their_own_profile():
     found = prefill_from_profile(
         *(profile, cost_from_profile(profile)),
         prompts=prompt_profile(),
-        longer=decode_profile(2048),
+        others=[decode_profile(2048)],
     )
     assert (found.base_us, found.us_per_token) == pytest.approx((4000, 20))
     assert found.origin is Origin.FITTED and "prefill fitted" in found.source
@@ -85,8 +99,8 @@ def test_context_never_outgrows_the_step():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"longer": decode_profile(512)}, "takes two different"),
-        ({"longer": replace(decode_profile(64), rows=())}, "no replayed size in common"),
+        ({"others": [decode_profile(512)]}, "takes different ones"),
+        ({"others": [replace(decode_profile(64), rows=())]}, "no replayed size in common"),
         ({"prompts": replace(prompt_profile(), rows=prompt_profile().rows[:1])}, "takes two"),
         ({"prompts": replace(prompt_profile(), device=replace(DEVICE, name="other"))}, "one model"),
     ],
@@ -96,3 +110,15 @@ def test_profiles_must_fit_together(changes, says):
     profile = decode_profile(512)
     with pytest.raises(SettingError, match=says):
         prefill_from_profile(profile, cost_from_profile(profile), **changes)
+
+
+def test_a_family_answers_at_its_own_and_at_another_context():
+    """At its own context a profile's curve is untouched; at 1,280 tokens 64 rows take 23 us more
+    a row; prompts come from the relative that measured them."""
+    family = family_of(decode_profile(512), [decode_profile(2048), prompt_profile()])
+    own, prefill = family_times(family)
+    assert own.replay_us.tolist() == cost_from_profile(family.profile).replay_us.tolist()
+    assert (prefill.base_us, prefill.us_per_token) == pytest.approx((4000, 20))
+    longer, prefill = family_times(family, 1280)
+    assert longer.replay_us[63] - own.replay_us[63] == pytest.approx(64 * 768 * 0.03, rel=1e-6)
+    assert prefill.reference_context_tokens == 1280
