@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
@@ -31,9 +32,10 @@ from core.step_cost import (
 )
 
 
-@st.cache_data(max_entries=4)
-def profiles_that_ship() -> dict[str, Profile]:
-    return shipped_profiles()
+@st.cache_resource
+def profiles_that_ship() -> Mapping[str, Profile]:
+    """One copy a server process, which nobody may change: every page looks several times a run."""
+    return MappingProxyType(shipped_profiles())
 
 
 @dataclass(frozen=True)
