@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import RecordError, SettingError
-from core.profiles import shipped_profiles
+from core.profile_family import ProfileFamily, family_of
+from core.profiles import comparison_profiles, shipped_profiles
 from core.records import GraphMemory, Profile, StepCost, profile_from_json
-from core.step_cost import (
-    assumed_graph_memory,
-    assumed_step_cost,
-    cost_from_profile,
-    memory_from_profile,
-)
+from core.simulate import family_times
+from core.step_cost import assumed_graph_memory, assumed_step_cost, memory_from_profile
 
 ASSUMED = "assumed"
 
@@ -29,13 +26,20 @@ class Costs:
 
 
 def add_profile(parser: argparse.ArgumentParser) -> None:
-    """--profile."""
+    """--profile, --context-tokens."""
     shipped = ", ".join(sorted(shipped_profiles())) or "none yet"
     parser.add_argument(
         "--profile",
         metavar="P",
         help=f"step times: a profile (JSON file), the name of a shipped one ({shipped}), or "
         f'"{ASSUMED}"',
+    )
+    parser.add_argument(
+        "--context-tokens",
+        type=int,
+        metavar="N",
+        help="KV length of a request in each step, where profiles of several contexts are known "
+        "(default: the profile's own)",
     )
 
 
@@ -55,11 +59,28 @@ def load_profile(name: str) -> Profile:
     return profile_from_json(data, name)
 
 
-def chosen_costs(name: str | None) -> Costs:
-    """From --profile; without it there is no cost, and memory is assumed."""
+def load_family(name: str) -> ProfileFamily:
+    """A profile with its relatives among the shipped ones. Raises as `load_profile`."""
+    return family_of(
+        load_profile(name), [*shipped_profiles().values(), *comparison_profiles().values()]
+    )
+
+
+def chosen_costs(name: str | None, context_tokens: int | None = None) -> Costs:
+    """From --profile; without it there is no cost, and memory is assumed. Raises SettingError."""
+    check_context(name, context_tokens)
     if name is None:
         return Costs(None, assumed_graph_memory())
     if name == ASSUMED:
         return Costs(assumed_step_cost(), assumed_graph_memory())
-    profile = load_profile(name)
-    return Costs(cost_from_profile(profile), memory_from_profile(profile))
+    family = load_family(name)
+    return Costs(family_times(family, context_tokens)[0], memory_from_profile(family.profile))
+
+
+def check_context(name: str | None, context_tokens: int | None) -> None:
+    """Raises SettingError where --context-tokens has no profile to ask."""
+    if context_tokens is not None and name in (None, ASSUMED):
+        raise SettingError(
+            f"--context-tokens {context_tokens} needs step times that were measured; give "
+            "--profile P."
+        )

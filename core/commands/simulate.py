@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict, replace
 from typing import Any
 
-from core.commands._cost import ASSUMED, add_profile, load_profile
+from core.commands._cost import ASSUMED, add_profile, check_context, load_family
 from core.commands._numbers import number, whole_list
 from core.errors import SettingError
 from core.example_trace import gamma_arrivals
@@ -18,10 +18,10 @@ from core.simulate import (
     Machine,
     PrefillCost,
     SimulationResult,
-    prefill_from_profile,
+    family_times,
     simulate,
 )
-from core.step_cost import assumed_step_cost, cost_from_profile
+from core.step_cost import assumed_step_cost
 from core.trace_changes import scaled_arrivals, with_prefix_hit_rate
 
 NAME = "simulate"
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         draft_tokens=args.draft_tokens,
         acceptance=args.acceptance,
     )
-    cost, prefill = chosen_times(args.profile, args.max_num_seqs)
+    cost, prefill = chosen_times(args.profile, args.max_num_seqs, args.context_tokens)
     if args.sizes_count == "tokens":
         cost = replace(cost, unit=SizeUnit.TOKENS)
     sizes = None if args.eager else args.sizes
@@ -82,16 +82,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return answer(result, args.ttft_limit_ms, args.tpot_limit_ms)
 
 
-def chosen_times(name: str | None, max_num_seqs: int) -> tuple[StepCost, PrefillCost | None]:
-    """Decode curve, and prompts and context, of a profile; assumed ones without.
+def chosen_times(
+    name: str | None, max_num_seqs: int, context_tokens: int | None = None
+) -> tuple[StepCost, PrefillCost | None]:
+    """Decode curve, and prompts and context, of a profile and its relatives; assumed ones without.
 
     Raises SettingError, RecordError, OSError.
     """
+    check_context(name, context_tokens)
     if name is None or name == ASSUMED:
         return assumed_step_cost(), None
-    profile = load_profile(name)
-    cost = cost_from_profile(profile)
-    return cost, prefill_from_profile(profile, cost, max_rows=max_num_seqs)
+    return family_times(load_family(name), context_tokens, max_num_seqs)
 
 
 def chosen_trace(args: argparse.Namespace) -> Trace:

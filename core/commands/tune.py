@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Keys of the JSON answer."""
-    costs = chosen_costs(args.profile)
+    costs = chosen_costs(args.profile, args.context_tokens)
     histogram = steps_for_tuning(args, costs.cost)
     limits = _limits(args)
     policy = PoolPolicy[args.pool.upper()]

@@ -126,3 +126,31 @@ def test_a_profile_replaces_assumptions(csv, tmp_path, capsys):
     result = answer(capsys, csv, "--sizes", "1,2,4", "--profile", str(path))
     assert "A card" in result["source"] and "prefill assumed" in result["source"]
     assert 0.25 < result["tpot_ms"]["p50"] < 0.7
+
+
+def test_a_profile_brings_its_relatives(csv, capsys):
+    """The shipped 8B step: prompts and context are fitted to its other profiles. A step at 1,000
+    tokens of context is another curve, but the trace's own short contexts are what is simulated,
+    so the time a token stays within 3 %."""
+    short = answer(capsys, csv, "--sizes", "1,2,4", "--profile", "h200-llama-8b")
+    assert "context fitted to contexts 512 and 2048" in short["source"]
+    assert "prefill fitted" in short["source"] and short["step_times"] == "fitted"
+    args = ("--sizes", "1,2,4", "--profile", "h200-llama-8b", "--context-tokens", "1000")
+    other = answer(capsys, csv, *args)
+    assert "context 1,000 tokens, between the measured 512 and 2,048" in other["source"]
+    assert other["tpot_ms"]["p50"] == pytest.approx(short["tpot_ms"]["p50"], rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--context-tokens", "1000"], "needs step times that were measured"),
+        (["--profile", "assumed", "--context-tokens", "1000"], "needs step times"),
+        (["--profile", "h200-llama-8b-piecewise", "--context-tokens", "9"], "512 tokens only"),
+        (["--profile", "h200-llama-8b", "--context-tokens", "0"], "must be 1 or more"),
+    ],
+)
+def test_a_context_that_nothing_was_measured_at(csv, capsys, args, says):
+    """One sentence, exit 2."""
+    assert main(["simulate", csv, "--sizes", "1,2", *args]) == 2
+    assert says in capsys.readouterr().err
