@@ -5,23 +5,18 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import compute, inputs, state, theme
+from app import compute, inputs, state
 from app.parsing import parse_sizes
+from app.views import clickable_chart
 from core.errors import ProjectError
 from core.records import BucketSet, PoolPolicy, StepHistogram
 
 
-def show_editable(figure: go.Figure, histogram: StepHistogram, view: compute.CostView) -> None:
+def show_editable(
+    figure: go.Figure, histogram: StepHistogram, view: compute.CostView, origin: str
+) -> None:
     """Draw the chart; a click on a bar edits 'My list', and a sentence says what it did."""
-    event = st.plotly_chart(
-        figure,
-        key="padding",
-        width="stretch",
-        config=theme.CHART_CONFIG,
-        on_select="rerun",
-        selection_mode="points",
-    )
-    points = event["selection"]["points"] if event else []
+    points = clickable_chart(figure, "padding", origin)
     inputs.toggle_own(round(float(points[0]["x"])) if points else None)
     st.caption("Click a bar to add that size to 'My list', or to take it out.")
     sentence = _what_changed(histogram, view)

@@ -15,6 +15,8 @@ from core.histogram import log_bins, range_counts
 from core.readers.reading import Reading
 from core.records import LengthHistogram
 
+FROM_FILE = "from the file"
+
 
 def show_reading(workload: state.Workload) -> None:
     """The whole account of one file."""
@@ -58,7 +60,7 @@ def _range_charts(reading: Reading) -> None:
         st.columns(len(found)), found, theme.SET_COLOURS, strict=False
     ):
         with place:
-            chart(ranges_figure(ranges, colour), f"{ranges.what}_ranges")
+            chart(ranges_figure(ranges, colour), f"{ranges.what}_ranges", FROM_FILE)
 
 
 def _metrics(reading: Reading) -> None:
@@ -99,7 +101,8 @@ def _length_charts(reading: Reading) -> None:
     ):
         with place:
             marks = compute.length_marks(histogram)
-            chart(lengths_figure(log_bins(histogram), marks, colour), f"{histogram.what}_lengths")
+            figure = lengths_figure(log_bins(histogram), marks, colour)
+            chart(figure, f"{histogram.what}_lengths", FROM_FILE)
             st.caption(_length_caption(histogram, marks))
 
 

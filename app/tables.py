@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from app import theme
 from app.charts.memory import CapacityMark
 from app.charts.padding import SetView
+from app.quantity import Quantity
 from core.break_even import BucketBreakEven
 from core.records import MeasureRow, Trace
 
@@ -59,7 +60,9 @@ def verdict_rows(rows: Sequence[BucketBreakEven]) -> list[Row]:
             "graph step": theme.us_text(row.graph_us),
             "net gain": theme.us_text(row.net_us),
             "capture": theme.us_text(row.capture_us),
-            "saves from step": "never" if row.saves_from is None else f"{row.saves_from:,}",
+            "saves from step": (
+                "never" if row.saves_from is None else theme.count_text(row.saves_from)
+            ),
             "at this pace": theme.seconds_text(row.pays_back_s),
             "verdict": str(row.verdict),
             "why": row.reason,
@@ -95,7 +98,7 @@ def measured_rows(rows: Sequence[MeasureRow]) -> list[Row]:
             "eager submit": theme.us_text(row.eager_host_us),
             "replay submit": theme.us_text(row.replay_host_us),
             "copy in": theme.us_text(row.copy_us),
-            "capture": "–" if row.capture_ms is None else f"{row.capture_ms:.1f} ms",
+            "capture": _capture_text(row.capture_ms),
             "pool": theme.bytes_text(row.pool_bytes),
             "samples": row.samples,
             "same as eager": {True: "yes", False: "NO", None: "–"}[row.equal],
@@ -106,6 +109,10 @@ def measured_rows(rows: Sequence[MeasureRow]) -> list[Row]:
         {key: text for key, text in cells.items() if key == "size" or _any(result, key)}
         for cells in result
     ]
+
+
+def _capture_text(ms: float | None) -> Quantity:
+    return Quantity(theme.UNKNOWN if ms is None else f"{ms:.1f} ms", ms, "ms")
 
 
 def _any(rows: Sequence[Row], key: str) -> bool:

@@ -10,6 +10,7 @@ from itertools import chain
 
 import plotly.graph_objects as go
 
+from app.quantity import Quantity
 from core.records import Origin
 
 SET_COLOURS = (
@@ -32,6 +33,8 @@ BAD = "#d1495b"
 GRID = "rgba(125, 138, 132, 0.25)"
 
 FONT_SIZE = 13
+UNKNOWN = "–"
+TIME_UNITS = ((1e6, 1e3, "ms"), (120e6, 1e6, "s"), (7200e6, 60e6, "min"))
 AXIS = {"gridcolor": GRID, "zerolinecolor": GRID, "automargin": True}
 CHART_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 
@@ -75,47 +78,54 @@ def styled(figure: go.Figure, *, title: str, height: int = 380) -> go.Figure:
     return figure
 
 
-def count_text(value: float) -> str:
+def count_text(value: float) -> Quantity:
     """1234567 -> '1,234,567'."""
-    return f"{value:,.0f}"
+    return Quantity(f"{value:,.0f}", value)
 
 
-def share_text(share: float | None) -> str:
+def share_text(share: float | None) -> Quantity:
     """0.19047 -> '19.0 %'; None -> '–'."""
     if share is None:
-        return "–"
+        return Quantity(UNKNOWN, None, "%")
     percent = 100 * share
-    return f"{percent:.2f} %" if 0 < percent < 1 else f"{percent:.1f} %"
+    text = f"{percent:.2f} %" if 0 < percent < 1 else f"{percent:.1f} %"
+    return Quantity(text, percent, "%")
 
 
-def us_text(us: float | None) -> str:
+def us_text(us: float | None) -> Quantity:
     """Microseconds in the unit that reads best."""
+    return Quantity(_time_text(us), us, "us")
+
+
+def seconds_text(seconds: float | None) -> Quantity:
+    return Quantity(_time_text(None if seconds is None else seconds * 1e6), seconds, "s")
+
+
+def ms_text(ms: float | None) -> Quantity:
+    return Quantity(_time_text(None if ms is None else ms * 1e3), ms, "ms")
+
+
+def _time_text(us: float | None) -> str:
     if us is None:
-        return "–"
+        return UNKNOWN
     size = abs(us)
     if size < 1000:
         return f"{us:.0f} µs" if size >= 10 or us == int(us) else f"{us:.2g} µs"
-    if size < 1e6:
-        return f"{us / 1e3:.2f} ms"
-    if size < 120e6:
-        return f"{us / 1e6:.2f} s"
-    if size < 7200e6:
-        return f"{us / 60e6:.1f} min"
+    for below, factor, unit in TIME_UNITS:
+        if size < below:
+            digits = 2 if factor <= 1e6 else 1
+            return f"{us / factor:.{digits}f} {unit}"
     return f"{us / 3600e6:.1f} h"
 
 
-def seconds_text(seconds: float | None) -> str:
-    return "–" if seconds is None else us_text(seconds * 1e6)
-
-
-def ms_text(ms: float | None) -> str:
-    return "–" if ms is None else us_text(ms * 1e3)
-
-
-def bytes_text(num_bytes: float | None) -> str:
+def bytes_text(num_bytes: float | None) -> Quantity:
     """Binary units: GiB is 2**30 bytes."""
+    return Quantity(_bytes_text(num_bytes), num_bytes, "bytes")
+
+
+def _bytes_text(num_bytes: float | None) -> str:
     if num_bytes is None:
-        return "–"
+        return UNKNOWN
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if abs(num_bytes) >= factor:
             return f"{num_bytes / factor:.2f} {unit}"

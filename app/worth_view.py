@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import compute, inputs, state, theme
+from app import compute, inputs, state
 from app.best_choice import best_choice
 from app.charts.padding import SetView, frontier_figure
 from app.charts.trade_off import AXES, trade_off_figure
 from app.trust_view import trust_section
-from app.views import chart
+from app.views import chart, clickable_chart
 from core.advice import advice
 from core.errors import ProjectError
 from core.records import BucketSet, StepHistogram
@@ -34,7 +34,8 @@ def worth_section(
     best = best_choice()
     sets = [v.bucket_set for v in views]
     if judged_by == SLOTS:
-        chart(frontier_figure(compute.best_frontier(histogram, best, view.cost), views), "frontier")
+        found = compute.best_frontier(histogram, best, view.cost)
+        chart(frontier_figure(found, views), "frontier", f"steps {histogram.origin.value}")
     else:
         key = state.remember("trade_axis", next(iter(AXES)))
         right.segmented_control("Against", list(AXES), key=key, required=True)
@@ -63,13 +64,6 @@ def _defaults(histogram: StepHistogram, sets: Sequence[BucketSet]) -> list[Bucke
 
 
 def _clickable(trade: TradeOff, colours: dict[str, str], against: str) -> None:
-    event = st.plotly_chart(
-        trade_off_figure(trade, colours, against),
-        key="trade_off",
-        width="stretch",
-        config=theme.CHART_CONFIG,
-        on_select="rerun",
-        selection_mode="points",
-    )
-    points = event["selection"]["points"] if event else []
+    figure = trade_off_figure(trade, colours, against)
+    points = clickable_chart(figure, "trade_off", f"{trade.origin} step times")
     inputs.take_clicked(points[0]["customdata"][3] if points else None)

@@ -87,11 +87,14 @@ if st.session_state.get("even_bucket") not in choices:
 st.selectbox("Show the curves of", choices, key="even_bucket")
 label = st.session_state["even_bucket"]
 item = whole if label == WHOLE else next(r for r in used if f"bucket {r.size}" == label)
+origin = f"steps {found.histogram.origin.value}; step times {view.cost.origin.value}"
 chart(
     cumulative_figure(compute.curves(item), f"Time spent, eager against captured: {label}"),
     "cumulative",
+    origin,
 )
-chart(gain_figure(result.rows, state.colour_of(picked.name), found.histogram.unit.value), "gain")
+gains = gain_figure(result.rows, state.colour_of(picked.name), found.histogram.unit.value)
+chart(gains, "gain", origin)
 
 st.subheader("Verdict for each bucket", anchor=False)
-table(verdict_rows(result.rows), "verdicts")
+table(verdict_rows(result.rows), "verdicts", origin)

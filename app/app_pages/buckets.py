@@ -53,15 +53,15 @@ if not views:
 sets = [v.bucket_set for v in views]
 step_us = [compute.step_us(found.histogram, v.report, view.cost) for v in views]
 taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]
-table(comparison_rows(views, step_us, taken), "comparison")
+steps = found.histogram
+origin = f"steps {steps.origin.value}; step times and graph memory {view.cost.origin.value}"
+table(comparison_rows(views, step_us, taken), "comparison", origin)
 st.caption(
     "waste = padded slots / slots replayed; overhead = padded / useful; coverage = steps that run "
     f"a graph. Mean step time and graph memory are {view.cost.origin.value}; the sidebar says from "
     "what. A padded slot is not lost time: on a memory-bound step it costs almost nothing, so read "
     "the step time beside it."
 )
-
-steps = found.histogram
 
 
 def lost_time():
@@ -78,7 +78,7 @@ VIEWS = {
 key = state.remember("bucket_view", PADDING)
 st.segmented_control("Show", list(VIEWS), key=key, required=True)
 try:
-    show_editable(VIEWS[state.keep("bucket_view")](), steps, view)
+    show_editable(VIEWS[state.keep("bucket_view")](), steps, view, origin)
     worth_section(steps, views, view)
 except ProjectError as error:
     st.warning(str(error))

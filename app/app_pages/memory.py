@@ -29,11 +29,12 @@ try:
 except ProjectError as error:
     st.error(str(error))
     st.stop()
-chart(capacity_figure(curves, marks, choice.tokens_per_request), "capacity")
+origin = f"graph memory {view.memory.origin.value}; KV bytes a token {choice.kv_origin}"
+chart(capacity_figure(curves, marks, choice.tokens_per_request), "capacity", origin)
 st.caption(
     f"Graph memory: {theme.origin_text(view.memory.origin, view.memory.source)}. KV bytes a token: "
     f"{choice.kv_origin}. Curves add the best possible sets of 1, 2, 3 … graphs; points are your "
     "sets with the chosen pool."
 )
-table(capacity_rows(marks), "capacity_table")
+table(capacity_rows(marks), "capacity_table", origin)
 show_accounts(sets, view.memory, marks)

@@ -85,6 +85,7 @@ def steps_figure(histogram: StepHistogram) -> go.Figure:
             y=histogram.steps,
             marker={"color": theme.SET_COLOURS[0], "line": {"width": 0}},
             customdata=histogram.steps / total if total else histogram.steps,
+            meta=["share of steps"],
             hovertemplate=(
                 f"%{{x}} {histogram.unit.value}: %{{y:,}} steps (%{{customdata:.2%}})"
                 "<extra></extra>"

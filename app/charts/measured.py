@@ -33,6 +33,7 @@ def _with_quartiles(
         marker={"color": colour, "size": 6},
         name=label,
         customdata=[row.samples for row in points],
+        meta=["samples"],
         hovertemplate=(
             "size %{x}: %{y:.4g} ms (median of %{customdata})<extra>%{fullData.name}</extra>"
         ),

@@ -210,8 +210,12 @@ def frontier_figure(frontier: Frontier, views: Sequence[SetView]) -> go.Figure:
             line={"color": theme.NEUTRAL, "shape": "linear"},
             marker={"size": 4},
             name="best possible (exact)",
-            customdata=[theme.sizes_text(point.sizes, 14) for point in frontier.points],
-            hovertemplate="%{x} graphs: %{y:.2f} %<br>%{customdata}<extra>best possible</extra>",
+            customdata=[
+                (theme.sizes_text(point.sizes, 14), ", ".join(map(str, point.sizes)))
+                for point in frontier.points
+            ],
+            meta=["", "sizes"],
+            hovertemplate="%{x} graphs: %{y:.2f} %<br>%{customdata[0]}<extra>best possible</extra>",
         )
     )
     for view in views:

@@ -33,6 +33,7 @@ def sweep_figure(found: Sweep, figure: Figure, loads: list[float]) -> go.Figure:
                 x=[row.num_graphs for row in known],
                 y=[getattr(row, figure) for row in known],
                 customdata=[(row.name, f"{row.kv_tokens:,}") for row in known],
+                meta=["bucket set", "KV tokens"],
                 mode="lines+markers",
                 line={"color": colour},
                 name=f"load x{load:g}",

@@ -20,6 +20,8 @@ AXES: dict[str, tuple[str, Callable[[TradePoint], float]]] = {
     "capture time": ("capture at start-up [s]", lambda point: point.capture_s),
 }
 """What the step time is set against."""
+CUSTOM = ["memory of the graphs", "capture of the graphs", "graphs", "sizes"]
+"""Names of what `_custom` gives, for the chart's CSV."""
 
 
 def _custom(point: TradePoint) -> tuple[str, str, int, str]:
@@ -44,6 +46,7 @@ def trade_off_figure(
             x=[value(point) for point in trade.best],
             y=[point.step_us / 1e3 for point in trade.best],
             customdata=[_custom(point) for point in trade.best],
+            meta=CUSTOM,
             mode="lines+markers",
             line={"color": theme.NEUTRAL},
             marker={"size": 5},
@@ -60,6 +63,7 @@ def trade_off_figure(
                 x=[value(point)],
                 y=[point.step_us / 1e3],
                 customdata=[_custom(point)],
+                meta=CUSTOM,
                 mode="markers",
                 marker=marker or default,
                 name=point.name,
