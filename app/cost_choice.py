@@ -30,9 +30,15 @@ class Roofline:
 
 @dataclass(frozen=True)
 class CostChoice:
-    """One of the three is set."""
+    """One of the three is set.
+
+    relatives : profiles of the same step at other contexts, and of its prompts
+    context_tokens : KV length of a request in each step; the profile's own if None
+    """
 
     name: str
     assumption: Assumption | None = None
     roofline: Roofline | None = None
     profile: Profile | None = None
+    relatives: tuple[Profile, ...] = ()
+    context_tokens: int | None = None

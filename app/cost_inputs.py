@@ -6,9 +6,9 @@ import streamlit as st
 
 from app import compute, state, theme
 from app.cost_choice import Assumption, CostChoice, Roofline
+from app.known_profiles import family, known_profiles, profile_choice
 from app.memory_inputs import model_config_text
 from core.cards import CARDS
-from core.records import Profile
 
 ASSUMED = "Assumed: memory-bound 8B decode step"
 ROOFLINE = "Estimated: roofline of model and card"
@@ -19,13 +19,6 @@ TERMS = {
     "step_us_per_row": ("replay: a row [µs]", 44.0, 1.0),
     "capture_ms": ("capture one graph [ms]", 80.0, 5.0),
 }
-
-
-def known_profiles() -> dict[str, Profile]:
-    """Profiles with replay times: those that ship, then those measured in this session."""
-    found = {f"Shipped: {name}": p for name, p in compute.profiles_that_ship().items()}
-    found |= state.session().profiles
-    return {name: p for name, p in found.items() if any(r.replay_us for r in p.rows)}
 
 
 def cost_inputs() -> compute.CostView:
@@ -54,9 +47,32 @@ def cost_inputs() -> compute.CostView:
         )
         state.keep("cost_context")
         st.caption("The model is the one on the Memory page.")
+    else:
+        _context_input(name)
     view = chosen_cost()
     st.caption(theme.origin_text(view.cost.origin, view.cost.source))
     return view
+
+
+def _context_input(name: str) -> None:
+    """The context of a step, for a profile whose step was measured at several."""
+    profile = known_profiles()[name]
+    contexts = family(profile).contexts
+    if len(contexts) < 2:
+        return
+    if state.value("context_of", "") != name:
+        own = profile.spec.context_tokens
+        state.set_values({"context_of": name, "profile_context": own})
+    st.number_input(
+        "Context of a step [tokens a request]",
+        1,
+        10_000_000,
+        step=256,
+        key=state.remember("profile_context", profile.spec.context_tokens),
+        help=f"Measured at {' and '.join(f'{c:,}' for c in contexts)} tokens; straight between "
+        "them, estimated beyond.",
+    )
+    state.keep("profile_context")
 
 
 def chosen_cost() -> compute.CostView:
@@ -75,6 +91,9 @@ def _choice() -> CostChoice:
         )
         return CostChoice(name, roofline=roofline)
     if name in known_profiles():
-        return CostChoice(name, profile=known_profiles()[name])
+        profile = known_profiles()[name]
+        chosen = state.value("context_of", "") == name and len(family(profile).contexts) > 1
+        context = state.value("profile_context", None) if chosen else None
+        return profile_choice(name, profile, context)
     terms = {term: state.value(f"cost_{term}", default) for term, (_, default, _) in TERMS.items()}
     return CostChoice(name, assumption=Assumption(**terms))

@@ -1,6 +1,13 @@
 """Cached calls into core; st.cache_data lives in this room alone."""
 
-from app.compute.cost import CostView, cost_view, graph_bytes, model_config, profiles_that_ship
+from app.compute.cost import (
+    CostView,
+    cost_view,
+    graph_bytes,
+    model_config,
+    profiles_that_ship,
+    profiles_to_compare,
+)
 from app.compute.decision import (
     MAX_GRAPHS,
     best_frontier,
@@ -64,6 +71,7 @@ __all__ = [
     "padding",
     "padding_by_engine",
     "profiles_that_ship",
+    "profiles_to_compare",
     "reading",
     "rescored",
     "scaled",

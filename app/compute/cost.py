@@ -15,7 +15,8 @@ from app.cost_choice import CostChoice
 from core import memory as memory_core
 from core.cards import card_named
 from core.errors import ModelConfigError
-from core.profiles import shipped_profiles
+from core.profile_family import family_of
+from core.profiles import comparison_profiles, shipped_profiles
 from core.records import (
     GraphMemory,
     PoolPolicy,
@@ -23,11 +24,10 @@ from core.records import (
     StepCost,
 )
 from core.roofline import roofline_step_cost
-from core.simulate import PrefillCost, prefill_from_profile
+from core.simulate import PrefillCost, family_times
 from core.step_cost import (
     assumed_graph_memory,
     assumed_step_cost,
-    cost_from_profile,
     memory_from_profile,
 )
 
@@ -36,6 +36,12 @@ from core.step_cost import (
 def profiles_that_ship() -> Mapping[str, Profile]:
     """One copy a server process, which nobody may change: every page looks several times a run."""
     return MappingProxyType(shipped_profiles())
+
+
+@st.cache_resource
+def profiles_to_compare() -> Mapping[str, Profile]:
+    """What ships beside the step costs: pool policies, prefill chunks."""
+    return MappingProxyType(comparison_profiles())
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,9 @@ class CostView:
 def cost_view(choice: CostChoice) -> CostView:
     """From a profile, a roofline or the assumption. Raises InputError."""
     if choice.profile is not None:
-        profile, cost = choice.profile, cost_from_profile(choice.profile)
-        prefill = prefill_from_profile(profile, cost)
-        return CostView(choice.name, cost, memory_from_profile(profile), prefill)
+        family = family_of(choice.profile, choice.relatives)
+        cost, prefill = family_times(family, choice.context_tokens)
+        return CostView(choice.name, cost, memory_from_profile(choice.profile), prefill)
     if choice.roofline is not None:
         roofline = choice.roofline
         cost = roofline_step_cost(
