@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import state
+from app import identity, state
 
 
 def _int_list(text: str) -> str:
@@ -55,13 +56,36 @@ def read_address() -> None:
 def write_address() -> None:
     """Show the present choices in the address bar, and the open session."""
     open_id = state.session().open_id
+    state.session().from_address.add(open_id)
     if open_id is not None:
         st.query_params["session"] = open_id
     elif "session" in st.query_params:
         del st.query_params["session"]
+    _write_key()
     values = state.session().values
     for parameter, (key, _, text) in _PARAMETERS.items():
         if values.get(key) not in (None, "", []):
             st.query_params[parameter] = text(values[key])
         elif parameter in st.query_params:
             del st.query_params[parameter]
+
+
+def _write_key() -> None:
+    """A guest is whom the link makes them, so it stays; who logged in has the role for good."""
+    key = state.session().link_key
+    if key is not None and not identity.login_is_set_up():
+        st.query_params["key"] = key
+    elif "key" in st.query_params:
+        del st.query_params["key"]
+
+
+def full_address(page: str, **query: str) -> str:
+    """The address of a page as this browser reaches it, to copy and hand on.
+
+    page : its url_path; "" for the first page
+    Where the browser has not told its address, it starts with a slash.
+    """
+    here = st.context.url or ""
+    shown = state.session().page
+    root = here.removesuffix(shown).rstrip("/") if shown else here.rstrip("/")
+    return f"{root}/{page}?{urlencode(query)}"

@@ -11,27 +11,43 @@ from app import state
 
 
 def open_linked() -> None:
-    """A link with ?session=ID opens that session, once."""
-    wanted = st.query_params.get("session")
-    if not wanted or wanted in (state.session().open_id, state.session().values.get("tried")):
-        return
-    state.session().values["tried"] = wanted
-    from app.session_view import open_session
+    """A link with ?key=KEY takes its role, one with ?session=ID opens that session; each once."""
+    held = state.session()
+    key, wanted = st.query_params.get("key"), st.query_params.get("session")
+    new_key = bool(key) and key != held.link_key
+    new_session = bool(wanted) and wanted not in held.from_address
+    held.link_key = key or held.link_key
+    held.from_address.add(wanted)
+    if new_key or new_session:
+        from app.session_view import open_from_address
 
-    open_session(wanted)
+        open_from_address(key if new_key else None, wanted)
 
 
 def show_conflict() -> None:
-    """On every page: somebody else saved first, and the user chooses."""
+    """On every page: somebody else saved first, and the user chooses; or saving failed."""
     if state.session().conflict is not None:
-        from app.session_view import settle_form
+        from app.conflict_view import settle_form
 
         settle_form()
+    elif state.session().save_problem:
+        from app.markdown_text import as_text
+
+        st.error(f"Not saved. {as_text(str(state.session().save_problem))}")
+
+
+def show_role() -> None:
+    """On every page: who may only look is told so, and how to keep what they change."""
+    if state.session().open_role == "viewer":
+        from app.session_view import view_only
+
+        view_only()
 
 
 def autosave() -> None:
-    """Keep what changed in the open session."""
+    """Keep what changed in the open session; what stands in the way is told at once."""
     if state.session().open_id is not None:
         from app.sessions import autosave as save
 
-        save()
+        if save():
+            st.rerun()

@@ -1,19 +1,61 @@
-"""The pieces of the Sessions page."""
+"""The pieces of the Sessions page, and what every page says of the open session."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import streamlit as st
 
-from app import sessions, state
-from app.sessions import WHO, Role
+from app import identity, sessions, state
+from app.address import full_address
+from app.markdown_text import as_text
+from app.sessions import Role, SessionConflict
 from app.views import table
 from core.errors import ProjectError
 
 
-def _when(time_s: float) -> str:
+def when(time_s: float) -> str:
     return f"{datetime.fromtimestamp(time_s, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def known_names() -> dict[str, str]:
+    """{who: what they are shown as} of everybody in this person's sessions."""
+    me = identity.current()
+    return {**sessions.store().names_known_to(me.who), me.who: me.name}
+
+
+def open_from_address(key: str | None, wanted: str | None) -> None:
+    """Take a link's role, and open its session or the one that the address names beside it."""
+    try:
+        linked = sessions.open_link(key) if key else None
+    except ProjectError as error:
+        linked = None
+        st.error(as_text(str(error)))
+    session_id = wanted or linked
+    if session_id is None:
+        return
+    try:
+        sessions.open_session(session_id)
+    except ProjectError as error:
+        st.error(as_text(str(error)))
+
+
+def view_only() -> None:
+    """A viewer may play with every widget, and is told that nothing of it is kept."""
+    left, right = st.columns([6, 1], vertical_alignment="center")
+    left.info("View only: changes stay in this browser; fork to keep them.")
+    if right.button("Fork", key="fork_view", width="stretch", help="A copy of your own"):
+        _fork()
+
+
+def _fork() -> None:
+    try:
+        sessions.fork()
+    except ProjectError as error:
+        st.error(as_text(str(error)))
+    else:
+        st.rerun()
 
 
 def start_form() -> None:
@@ -25,33 +67,33 @@ def start_form() -> None:
             st.rerun()
 
 
-def show_open() -> None:
-    """The open session: name, notes, link, history, comments, file."""
+def show_open(names: dict[str, str]) -> None:
+    """The open session: name, notes, address, what can be done with it."""
     session = state.session()
     assert session.open_id is not None
-    head = sessions.store().head(session.open_id, WHO)
-    st.subheader(session.open_name, anchor=False)
+    head = sessions.store().head(session.open_id, sessions.me())
+    st.subheader(as_text(session.open_name), anchor=False)
     st.caption(
-        f"Version {head.version}, saved {_when(head.saved_at)} by {head.saved_by}; you are "
-        f"{session.open_role}. Open it again with `?session={session.open_id}` behind the address."
+        f"Version {head.version}, saved {when(head.saved_at)} by "
+        f"{as_text(names.get(head.saved_by, head.saved_by))}; you are {head.role.value}. "
+        "Who has a part in it opens it at this address:"
     )
-    if session.open_role != Role.VIEWER.value:
+    st.code(full_address("", session=session.open_id), language=None, wrap_lines=True)
+    if head.version > session.open_version and session.conflict is None:
+        _newer(head.version)
+    if head.role.may_edit:
         _rename()
-    left, middle, right, last = st.columns(4)
-    if left.button("Undo the last save", width="stretch"):
-        sessions.store().undo(session.open_id, WHO)
-        sessions.open_session(session.open_id)
+    elif session.open_notes:
+        st.text(session.open_notes)
+    _actions(head.role)
+
+
+def _newer(version: int) -> None:
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.info(f"Somebody saved version {version} since this browser opened the session.")
+    if right.button("Show it", key="show_newest", width="stretch"):
+        sessions.open_session(str(state.session().open_id))
         st.rerun()
-    if middle.button("Fork: a copy of your own", width="stretch"):
-        sessions.open_session(sessions.store().fork(session.open_id, WHO))
-        st.rerun()
-    file_name, data = sessions.store().export_file(session.open_id, WHO)
-    right.download_button("Save as a file", data, file_name, "application/json", width="stretch")
-    if last.button("Close, keep working unsaved", width="stretch"):
-        sessions.close()
-        st.rerun()
-    _history(session.open_id)
-    _comments(session.open_id)
 
 
 def _rename() -> None:
@@ -60,100 +102,87 @@ def _rename() -> None:
         name = st.text_input("Name", session.open_name)
         notes = st.text_area("Notes", session.open_notes, height=80)
         if st.form_submit_button("Save name and notes"):
-            sessions.save(name, notes)
+            with suppress(SessionConflict):  # the next run shows it beside the page
+                sessions.save(name, notes)
             st.rerun()
 
 
-def _history(session_id: str) -> None:
-    with st.expander("History"):
-        versions = sessions.store().history(session_id, WHO)
-        table(
-            [
-                {
-                    "version": v.version,
-                    "when": _when(v.saved_at),
-                    "who": v.saved_by,
-                    "action": v.action,
-                    "changes": "; ".join(v.changes),
-                }
-                for v in versions
-            ],
-            "history",
-        )
-        numbers = [v.version for v in versions]
-        back_to = st.selectbox("Go back to version", numbers, key="back_to")
-        if st.button("Restore it (adds a version, nothing is lost)"):
-            sessions.store().restore(session_id, back_to, WHO)
-            sessions.open_session(session_id)
+def _actions(role: Role) -> None:
+    session = state.session()
+    assert session.open_id is not None
+    places = st.columns(4)
+    if role.may_edit and places[0].button("Undo the last save", width="stretch"):
+        if sessions.go_back(None):
             st.rerun()
-
-
-def _comments(session_id: str) -> None:
-    with st.expander("Comments"):
-        for comment in sessions.store().comments(session_id, WHO):
-            st.markdown(f"**{comment.author}**, {_when(comment.written_at)}")
-            st.text(comment.body)
-        with st.form("comment", border=False, clear_on_submit=True):
-            body = st.text_area("Comment", height=80)
-            if st.form_submit_button("Add the comment") and body.strip():
-                sessions.store().comment(session_id, WHO, body)
-                st.rerun()
-
-
-def show_list() -> None:
-    """Every session of this user."""
-    infos = sessions.store().list_for(WHO)
-    if not infos:
-        st.info("No session is kept yet.")
-        return
-    st.subheader("All sessions", anchor=False)
-    table(
-        [
-            {"name": i.name, "saved": _when(i.saved_at), "by": i.saved_by, "role": i.role.value}
-            for i in infos
-        ],
-        "sessions",
+        st.info("There is nothing to undo: this is the first version that is kept.")
+    if places[1].button("Fork: a copy of your own", width="stretch"):
+        _fork()
+    places[2].download_button(
+        "Save as a file",
+        lambda: sessions.store().export_file(str(session.open_id), sessions.me())[1],
+        _file_name(),
+        "application/json",
+        width="stretch",
+        on_click="ignore",
     )
-    by_id = {i.session_id: i for i in infos}
-    chosen = st.selectbox(
-        "Session",
-        list(by_id),
-        format_func=lambda i: f"{by_id[i].name}, saved {_when(by_id[i].saved_at)}",
-        key="chosen_session",
-    )
-    if st.button("Open it", key="open_session"):
-        sessions.open_session(chosen)
+    if places[3].button("Close, keep working unsaved", width="stretch"):
+        sessions.close()
         st.rerun()
 
 
-def import_form() -> None:
-    """A session file from another installation."""
-    with st.expander("Open a session file (.bucketwise.json)"):
-        file = st.file_uploader("Session file", key="session_file", type=["json"])
-        if file is not None and st.button("Take it in", key="import_session"):
-            sessions.open_session(sessions.store().import_file(file.getvalue(), WHO, file.name))
+def _file_name() -> str:
+    from core.store.session_file import file_name
+
+    saved = state.session().saved
+    assert saved is not None
+    return file_name(saved)
+
+
+def show_history(names: dict[str, str]) -> None:
+    """Every version that is kept, and the way back to one."""
+    session_id = str(state.session().open_id)
+    with st.expander("History"):
+        versions = sessions.store().history(session_id, sessions.me())
+        rows: list[dict[str, object]] = [
+            {
+                "version": v.version,
+                "when": when(v.saved_at),
+                "who": names.get(v.saved_by, v.saved_by),
+                "action": v.action,
+                "changes": "; ".join(v.changes),
+            }
+            for v in versions
+        ]
+        table(rows, "history")
+        if state.session().open_role == Role.VIEWER.value:
+            return
+        back_to = st.selectbox("Go back to version", [v.version for v in versions], key="back_to")
+        if st.button("Restore it (adds a version, nothing is lost)"):
+            sessions.go_back(back_to)
             st.rerun()
 
 
-def settle_form() -> None:
-    """Somebody else saved first: what changed, and three ways on; nothing is lost."""
-    st.warning(str(state.session().conflict))
-    for choice, label in (
-        ("both", "Join both"),
-        ("theirs", "Take theirs"),
-        ("mine", "Save mine over it"),
-    ):
-        if st.button(label, key=f"settle_{choice}"):
-            try:
-                sessions.settle(choice)
-            except ProjectError as error:
-                st.error(str(error))
-            st.rerun()
-
-
-def open_session(session_id: str) -> None:
-    """Open a session, or say in one sentence why not."""
-    try:
-        sessions.open_session(session_id)
-    except ProjectError as error:
-        st.error(str(error))
+def show_comments(names: dict[str, str]) -> None:
+    """The thread, and the form to add to it for those who may."""
+    session_id, me = str(state.session().open_id), sessions.me()
+    role = Role(state.session().open_role)
+    with st.expander("Comments"):
+        for comment in sessions.store().comments(session_id, me):
+            author = as_text(names.get(comment.author, comment.author))
+            left, right = st.columns([6, 1])
+            left.markdown(f"**{author}**, {when(comment.written_at)}, on version {comment.version}")
+            left.text(comment.body)
+            mine = comment.author == me and role.may_edit
+            if (mine or role is Role.OWNER) and right.button(
+                "Delete", key=f"delete_comment_{comment.comment_id}", width="stretch"
+            ):
+                sessions.store().delete_comment(session_id, comment.comment_id, me)
+                st.rerun()
+        if not role.may_edit:
+            st.caption("Viewers read the comments; editors and the owner write them.")
+            return
+        with st.form("comment", border=False, clear_on_submit=True):
+            body = st.text_area("Comment", height=80)
+            if st.form_submit_button("Add the comment") and body.strip():
+                sessions.store().comment(session_id, me, body)
+                st.rerun()

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import streamlit as st
 
-from app import state
+from app import identity, state
 from app.jobs import prepared_url
+from app.session_document import document, fill, reading_for
+from core.errors import ProjectError, SessionAccessError
 from core.readers.reading import Reading
-from core.records import CaptureMode, PoolPolicy
-from core.records.session import TuningSession, WorkloadRef, plain_settings
-from core.store.sessions import LOCAL_USER, Role, SessionConflict, SessionStore
-from core.store.workloads import workload_digest
+from core.records.session import TuningSession
+from core.store.session_states import LoadedSession
+from core.store.sessions import Role, SessionConflict, SessionStore
 
 __all__ = ["Role", "SessionConflict"]
-
-# Pasted configurations may hold secrets; the rest is of one browser only, or made anew.
-NOT_KEPT = (
-    *("address_read", "file_id", "options", "unread", "reread", "served", "swept"),
-    *("engine_choice", "stored_digest", "tried"),
-    *("own_before", "own_seen", "own_sentence", "own_clicked", "own_taken"),
-)
-ENUMS = {
-    "policy": PoolPolicy,
-    "measure_policy": PoolPolicy,
-    "capture_mode": CaptureMode,
-}
-WHO = LOCAL_USER
 
 
 @st.cache_resource(show_spinner="Opening the session store …")
@@ -36,82 +24,68 @@ def store() -> SessionStore:
     return SessionStore(prepared_url())
 
 
-def _settings(values: dict[str, Any]) -> dict[str, Any]:
-    """What was chosen; a default that a page merely showed is no change of the session."""
-    defaults = state.session().defaults
-    kept = {
-        key: value.value if key in ENUMS and hasattr(value, "value") else value
-        for key, value in values.items()
-        if key not in NOT_KEPT
-        and not key.startswith("config_")
-        and not (key in defaults and value == defaults[key])
-    }
-    return plain_settings(kept)[0]
+def me() -> str:
+    """Whom the store knows this browser's person by. Raises SettingError."""
+    return identity.current().who
 
 
-def document(name: str, notes: str = "") -> TuningSession:
-    """This browser session's work as a document."""
-    session = state.session()
-    workload = session.workload
-    ref = None
-    if workload is not None:
-        ref = WorkloadRef(workload.name, _digest(workload), workload.is_example)
-    jobs = (session.job_id,) if session.job_id else ()
-    return TuningSession(
-        name, ref, _settings(session.values), (), dict(session.profiles), jobs, notes
-    )
-
-
-def _digest(workload: state.Workload) -> str:
-    """The content's name, worked out once an upload: it reads every array."""
-    stored = state.session().values.get("stored_digest")
-    if stored is None or stored[0] != workload.digest:
-        stored = (workload.digest, workload_digest(workload.reading))
-        state.session().values["stored_digest"] = stored
-    return stored[1]
+def introduce() -> None:
+    """Tell the store, once a browser session, what this person is shown as."""
+    person = identity.current()
+    if person != identity.LOCAL and state.session().introduced != person:
+        store().introduce(person.who, person.name)
+        state.session().introduced = person
 
 
 def create(name: str) -> str:
     """Keep the present work as a new session; returns its id. Raises SessionError."""
+    introduce()
     made = document(name)
-    session_id = store().create(WHO, made, _reading())
-    _follow(session_id, 1, Role.OWNER, made)
+    session_id = store().create(me(), made, reading_for(made))
+    follow(session_id, 1, Role.OWNER, made)
     return session_id
 
 
-def _reading() -> Reading | None:
-    workload = state.session().workload
-    return workload.reading if workload is not None else None
+def import_file(data: bytes, name: str) -> None:
+    """Keep a session file as a new session, and open it. Raises RecordError, InputError."""
+    introduce()
+    open_session(store().import_file(data, me(), name))
 
 
-def _follow(session_id: str, version: int, role: Role, saved: TuningSession) -> None:
+def follow(session_id: str, version: int, role: Role, saved: TuningSession) -> None:
+    """From now on this browser's work is that session, and `saved` is what it was last."""
     session = state.session()
     session.open_id, session.open_version, session.open_role = session_id, version, role.value
     session.open_name, session.open_notes, session.saved = saved.name, saved.notes, saved
+    session.save_problem = session.conflict = None
+
+
+def loaded(session_id: str, version: int | None = None) -> LoadedSession:
+    """A session, or an older version of it, to look at. Raises SessionError."""
+    newest = store().load(session_id, me())
+    if version is None or version == newest.version:
+        return newest
+    return LoadedSession(newest.info, store().load_version(session_id, version, me()), version)
+
+
+def traffic_of(session_id: str, kept: TuningSession) -> Reading | None:
+    """The traffic that a session's document names. Raises SessionError."""
+    if kept.workload is None:
+        return None
+    return store().load_workload(session_id, me(), kept.workload.digest)
 
 
 def open_session(session_id: str) -> None:
     """Make a kept session this browser's work. Raises SessionError, RecordError."""
-    loaded = store().load(session_id, WHO)
-    take(loaded.document, session_id)
-    _follow(session_id, loaded.version, loaded.role, loaded.document)
+    found = loaded(session_id)
+    fill(found.document, traffic_of(session_id, found.document))
+    follow(session_id, found.version, found.role, found.document)
 
 
-def take(kept: TuningSession, session_id: str) -> None:
-    """Fill pages and widgets from a document."""
-    session = state.session()
-    settings = {
-        key: ENUMS[key](value) if key in ENUMS else value for key, value in kept.settings.items()
-    }
-    state.replace_values(settings)
-    session.profiles = dict(kept.profiles)
-    session.job_id = kept.jobs[-1] if kept.jobs else None
-    session.workload = None
-    if kept.workload is not None:
-        reading = store().load_workload(session_id, WHO, kept.workload.digest)
-        ref = kept.workload
-        session.workload = state.Workload(ref.name, ref.digest, reading, ref.is_example)
-        session.values["stored_digest"] = (ref.digest, ref.digest)
+def open_link(key: str) -> str:
+    """Take the role that a share link gives; returns the session's id. Raises SessionError."""
+    introduce()
+    return store().open_link(key, me())[0]
 
 
 def save(name: str | None = None, notes: str | None = None) -> bool:
@@ -125,38 +99,102 @@ def save(name: str | None = None, notes: str | None = None) -> bool:
     new = document(name or session.open_name, session.open_notes if notes is None else notes)
     if new == session.saved:
         return False
-    version = store().save(session.open_id, new, session.open_version, WHO, _reading())
-    _follow(session.open_id, version, Role(session.open_role), new)
+    # The traffic goes along only where the session does not hold it yet: packing it takes time.
+    held = session.saved is not None and session.saved.workload == new.workload
+    reading = None if held else reading_for(new)
+    try:
+        version = store().save(session.open_id, new, session.open_version, me(), reading)
+    except SessionConflict as conflict:
+        session.conflict = conflict
+        raise
+    follow(session.open_id, version, Role(session.open_role), new)
     return True
 
 
-def autosave() -> None:
-    """Keep the work as it goes; a conflict waits for the user's choice, nothing is written."""
+def autosave() -> bool:
+    """Keep the work as it goes; True where something new is to be told.
+
+    A conflict waits for the user's choice, and so does what the store refused: nothing is written.
+    """
     session = state.session()
     if session.conflict is not None:
-        return
+        return False
+    before = session.save_problem
     try:
         save()
-    except SessionConflict as conflict:
-        session.conflict = conflict
+    except SessionConflict:
+        return True
+    except SessionAccessError as error:
+        _look_again(str(error))
+    except ProjectError as error:
+        session.save_problem = str(error)
+    else:
+        session.save_problem = None
+    return session.save_problem not in (None, before)
 
 
-def settle(choice: str) -> None:
-    """End a conflict: "theirs", "both" or "mine". Raises SessionError."""
+def _look_again(refusal: str) -> None:
+    """The role changed while the session was open: a viewer from now on, or out of it."""
     session = state.session()
-    conflict = session.conflict
-    assert conflict is not None and session.open_id is not None
-    session.conflict = None
-    if choice == "theirs":
-        open_session(session.open_id)
-        return
-    kept = conflict.merged().session if choice == "both" else conflict.mine
-    version = store().save(session.open_id, kept, conflict.version, WHO, _reading())
-    take(kept, session.open_id)
-    _follow(session.open_id, version, Role(session.open_role), kept)
+    assert session.open_id is not None
+    try:
+        session.open_role = store().head(session.open_id, me()).role.value
+    except SessionAccessError:
+        refusal = f"The session {session.open_name!r} is not shared with you any more."
+        close()
+    except ProjectError:
+        pass  # the refusal is told; the next save looks again
+    session.save_problem = f"{refusal} Your work is still in this browser, unsaved."
+
+
+def fork(mine: TuningSession | None = None) -> str:
+    """A copy of one's own, with what was changed in this browser; returns its id.
+
+    Raises SessionError.
+    """
+    session = state.session()
+    assert session.open_id is not None
+    introduce()
+    mine = mine or document(session.open_name, session.open_notes)
+    reading = reading_for(mine)
+    session_id = store().fork(session.open_id, me())
+    copy = loaded(session_id)
+    kept = replace(mine, name=copy.document.name)
+    version = store().save(session_id, kept, copy.version, me(), reading)
+    fill(kept, reading)
+    follow(session_id, version, Role.OWNER, kept)
+    return session_id
+
+
+def go_back(version: int | None) -> bool:
+    """Restore an older version, or undo the last save (None); False where there is none left.
+
+    Raises SessionError, SessionConflict.
+    """
+    session_id = state.session().open_id
+    assert session_id is not None
+    if version is None:
+        made = store().undo(session_id, me())
+    else:
+        made = store().restore(session_id, version, me())
+    if made is not None:
+        open_session(session_id)
+    return made is not None
 
 
 def close() -> None:
     """Work on without keeping it."""
-    state.session().open_id = None
-    state.session().conflict = None
+    session = state.session()
+    session.open_id, session.open_role = None, ""
+    session.conflict = session.saved = session.save_problem = None
+
+
+def delete() -> None:
+    """Take the open session out of the database; the work stays in this browser, unsaved.
+
+    Raises SessionError.
+    """
+    session_id = state.session().open_id
+    assert session_id is not None
+    store().delete(session_id, me())
+    close()

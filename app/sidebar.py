@@ -6,7 +6,10 @@ import streamlit as st
 
 from app import inputs, state
 from app.cost_inputs import cost_inputs
+from app.login import show_account
+from app.markdown_text import as_text
 from app.session_gate import show_conflict
+from app.views import picture_setting
 from core.errors import ProjectError
 
 
@@ -16,17 +19,19 @@ def show_sidebar() -> None:
         st.caption("Choose CUDA-graph buckets from your own traffic.")
         show_conflict()
         if state.session().open_id is not None:
-            st.markdown(f"**Session**: {state.session().open_name}")
+            st.markdown(f"**Session**: {as_text(state.session().open_name)}")
         workload = state.session().workload
         if workload is None:
             st.markdown("**Traffic**: none yet")
         else:
-            st.markdown(f"**Traffic**: {workload.name}")
+            st.markdown(f"**Traffic**: {as_text(workload.name)}")
             st.caption(f"Grade {workload.reading.grade.value}. {_grade_words(workload)}")
         try:
             cost_inputs()
         except ProjectError as error:
-            st.error(str(error))
+            st.error(as_text(str(error)))
+        picture_setting()
+        show_account()
 
 
 def _grade_words(workload: state.Workload) -> str:

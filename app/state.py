@@ -50,6 +50,11 @@ class Session:
     open_notes: str = ""
     saved: Any = None
     conflict: Any = None
+    save_problem: str | None = None
+    link_key: str | None = None
+    # Sessions that were in the address: a run may still see one there that was closed since.
+    from_address: set[str | None] = field(default_factory=set)
+    introduced: Any = None
 
 
 def session() -> Session:

@@ -9,7 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit ru
 
 from app import address, state, traffic  # noqa: E402
 from app.garbage import collect_now_and_then  # noqa: E402
-from app.session_gate import autosave, open_linked  # noqa: E402
+from app.login import navigation_place, require_login  # noqa: E402
+from app.session_gate import autosave, open_linked, show_role  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
 
 ICON = Path(__file__).with_name("icon.png")  # a material icon would be fetched from outside
@@ -26,12 +27,14 @@ pages = [
     st.Page("app_pages/sessions.py", title="Sessions", icon=":material/history:"),
     st.Page("app_pages/learn.py", title="Learn", icon=":material/school:"),
 ]
-page = st.navigation(pages, position="top")
+page = st.navigation(pages, position=navigation_place())
+require_login()
 state.enter_page(page.url_path)
 open_linked()
 address.read_address()
 traffic.open_linked_example()
 show_sidebar()
+show_role()
 try:
     page.run()
 finally:

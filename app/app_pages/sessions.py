@@ -2,20 +2,26 @@
 
 import streamlit as st
 
-from app import session_view, state
+from app import identity, session_list, session_view, share_view, state
+from app.markdown_text import as_text
 from core.errors import ProjectError
 
 st.title("Sessions", anchor=False)
 st.caption(
     "A session keeps traffic (numbers only), settings, profiles and jobs in the database, and "
-    "saves itself as you work. Without login everybody on this installation is one user."
+    "saves itself as you work."
+    + ("" if identity.login_is_set_up() else " Without login this installation has one user.")
 )
 try:
+    names = session_view.known_names()
     if state.session().open_id is None:
         session_view.start_form()
     else:
-        session_view.show_open()
-    session_view.show_list()
-    session_view.import_form()
+        session_view.show_open(names)
+        share_view.show_sharing(names)
+        session_view.show_history(names)
+        session_view.show_comments(names)
+    session_list.show_list(names)
+    session_list.import_form()
 except ProjectError as error:
-    st.error(str(error))
+    st.error(as_text(str(error)))

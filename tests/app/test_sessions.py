@@ -4,26 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.apptest import BATCHES, PAGES, open_app, table_row, texts, to_page
+from tests.app.apptest import PAGES, open_app, table_row, texts, to_page
+from tests.app.session_steps import kept_session, press, shown
 from tests.conftest import DATA
 
 pytestmark = pytest.mark.usefixtures("own_database")
-
-
-def press(at, label: str):
-    next(b for b in at.button if b.label == label).click().run()
-    assert not at.exception, at.exception
-    return at
-
-
-def kept_session(data: bytes = BATCHES, name: str = "batches.csv"):
-    """A browser with traffic, kept as a session; the session's id is in its address bar."""
-    at = open_app()
-    at.file_uploader(key="upload").set_value((name, data, "text/csv")).run()
-    to_page(at, "sessions.py")
-    press(at, "Keep this work as a session")
-    found = at.query_params["session"]
-    return at, found[0] if isinstance(found, list) else found
 
 
 def test_work_is_kept_and_a_link_opens_it():
@@ -68,8 +53,7 @@ def test_the_second_writer_is_told_and_chooses():
     to_page(first, "buckets.py")
     first.number_input(key="best_k").set_value(7).run()
     second.text_input(key="own_sizes").set_value("1, 8").run()
-    second.run()  # the sidebar of the next run says so
-    assert any("best_k" in w.value for w in second.warning)
+    assert any("best_k" in shown(w.value) for w in second.warning)
     press(second, "Join both")
     assert second.number_input(key="best_k").value == 7
     assert second.text_input(key="own_sizes").value == "1, 8"
@@ -95,8 +79,8 @@ def test_a_file_carries_the_session():
     at, session_id = kept_session()
     from app import sessions
 
-    _, data = sessions.store().export_file(session_id, sessions.WHO)
-    new_id = sessions.store().import_file(data, sessions.WHO, "x.bucketwise.json")
+    _, data = sessions.store().export_file(session_id, "local")
+    new_id = sessions.store().import_file(data, "local", "x.bucketwise.json")
     assert new_id != session_id
     other = open_app("buckets.py", session=new_id)
     assert "batches.csv" in texts(other)
@@ -108,7 +92,7 @@ def test_looking_around_changes_nothing():
 
     _, session_id = kept_session()
     other = open_app(session=session_id)
-    before = sessions.store().head(session_id, sessions.WHO).version
+    before = sessions.store().head(session_id, "local").version
     for page in PAGES:
         to_page(other, page)
-    assert sessions.store().head(session_id, sessions.WHO).version == before
+    assert sessions.store().head(session_id, "local").version == before

@@ -1,0 +1,46 @@
+"""Somebody else saved first: what both did, and the ways on."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import session_conflict, state
+from app.markdown_text import as_text
+from core.errors import ProjectError
+
+SHOWN = 5
+
+
+def settle_form() -> None:
+    """What changed there and here, and one button a way on; nothing of either is lost."""
+    conflict = state.session().conflict
+    st.warning(as_text(str(conflict)))
+    if conflict.my_changes:
+        lines = [f"- {as_text(change.text)}" for change in conflict.my_changes[:SHOWN]]
+        more = len(conflict.my_changes) - SHOWN
+        lines += [f"- and {more} more"] if more > 0 else []
+        st.markdown("Yours:\n" + "\n".join(lines))
+    ways = [(session_conflict.MINE, "Save mine over it", "Theirs stays in the history.")]
+    ways += [(session_conflict.THEIRS, "Take theirs", "Yours is dropped from this browser.")]
+    ways += [(session_conflict.COPY, "Keep mine as a copy", "A new session of your own.")]
+    if conflict.base is not None:
+        ways.insert(0, (session_conflict.BOTH, "Join both", _join_words()))
+    for choice, label, help_text in ways:
+        if st.button(label, key=f"settle_{choice}", help=help_text):
+            _settle(choice)
+
+
+def _join_words() -> str:
+    clashes = session_conflict.joined().clashes
+    if not clashes:
+        return "Both writers' changes; none touches the other."
+    return f"Both changed {as_text(', '.join(clashes))}: yours is taken, theirs stays in history."
+
+
+def _settle(choice: str) -> None:
+    try:
+        session_conflict.settle(choice)
+    except ProjectError as error:
+        st.error(as_text(str(error)))
+    else:
+        st.rerun()

@@ -1,0 +1,14 @@
+"""The dashboard as a web server: Streamlit's pages, and what HTTP needs around them."""
+
+import sys
+from pathlib import Path
+
+from starlette.middleware import Middleware
+from streamlit.starlette import App
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit run` adds app/ only
+
+from app.login_return import BackAfterLogin  # noqa: E402
+from app.web_headers import SecureHeaders  # noqa: E402
+
+app = App("streamlit_app.py", middleware=[Middleware(SecureHeaders), Middleware(BackAfterLogin)])

@@ -1,0 +1,97 @@
+"""This browser's work as a session document, and a document as this browser's work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app import state
+from core.readers.reading import Reading
+from core.records import CaptureMode, PoolPolicy
+from core.records.session import TuningSession, WorkloadRef, plain_settings
+from core.store.workloads import workload_digest
+
+# Pasted configurations may hold secrets; the rest is of one browser only, or made anew.
+NOT_KEPT = (
+    *("address_read", "file_id", "options", "unread", "reread", "served", "swept"),
+    *("engine_choice", "stored_digest"),
+    *("own_before", "own_seen", "own_sentence", "own_clicked", "own_taken"),
+)
+ENUMS = {
+    "policy": PoolPolicy,
+    "measure_policy": PoolPolicy,
+    "capture_mode": CaptureMode,
+}
+
+
+def document(name: str, notes: str = "") -> TuningSession:
+    """This browser session's work as a document."""
+    session = state.session()
+    workload = session.workload
+    ref = None
+    if workload is not None:
+        ref = WorkloadRef(workload.name, stored_digest(workload), workload.is_example)
+    jobs = (session.job_id,) if session.job_id else ()
+    return TuningSession(
+        name, ref, _settings(session.values), (), dict(session.profiles), jobs, notes
+    )
+
+
+def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was chosen; a default that a page merely showed is no change of the session."""
+    defaults = state.session().defaults
+    kept = {
+        key: value.value if key in ENUMS and hasattr(value, "value") else value
+        for key, value in values.items()
+        if key not in NOT_KEPT
+        and not key.startswith("config_")
+        and not (key in defaults and value == defaults[key])
+    }
+    return plain_settings(kept)[0]
+
+
+def stored_digest(workload: state.Workload) -> str:
+    """The content's name, worked out once an upload: it reads every array."""
+    stored = state.session().values.get("stored_digest")
+    if stored is None or stored[0] != workload.digest:
+        stored = (workload.digest, workload_digest(workload.reading))
+        state.session().values["stored_digest"] = stored
+    return stored[1]
+
+
+def reading_for(kept: TuningSession) -> Reading | None:
+    """This browser's traffic, where it is the one that the document names."""
+    workload = state.session().workload
+    if workload is None or kept.workload is None:
+        return None
+    return workload.reading if stored_digest(workload) == kept.workload.digest else None
+
+
+def fill(kept: TuningSession, reading: Reading | None) -> None:
+    """Make a document this browser's work; reading : the traffic that it names."""
+    session = state.session()
+    state.replace_values(known_settings(kept.settings))
+    session.profiles = dict(kept.profiles)
+    session.job_id = kept.jobs[-1] if kept.jobs else None
+    session.workload = workload_of(kept, reading)
+    if kept.workload is not None:
+        session.values["stored_digest"] = (kept.workload.digest, kept.workload.digest)
+
+
+def known_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as widgets hold them; a choice that this version does not know is left out."""
+    kept = {}
+    for key, value in settings.items():
+        try:
+            kept[key] = ENUMS[key](value) if key in ENUMS else value
+        except ValueError:
+            continue
+    return kept
+
+
+def workload_of(kept: TuningSession, reading: Reading | None) -> state.Workload | None:
+    """A document's traffic as the pages hold it."""
+    ref = kept.workload
+    if ref is None or reading is None:
+        return None
+    return state.Workload(ref.name, ref.digest, reading, ref.is_example)

@@ -1,0 +1,48 @@
+"""All sessions of a person, and the way in for a session file."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import sessions
+from app.session_view import when
+from app.views import table
+
+
+def show_list(names: dict[str, str]) -> None:
+    """Every session of this person, the last saved first, and one to open."""
+    infos = sessions.store().list_for(sessions.me())
+    if not infos:
+        st.info("No session is kept yet.")
+        return
+    st.subheader("All sessions", anchor=False)
+    rows: list[dict[str, object]] = [
+        {
+            "name": info.name,
+            "saved": when(info.saved_at),
+            "by": names.get(info.saved_by, info.saved_by),
+            "your role": info.role.value,
+            "owner": names.get(info.owner, info.owner),
+        }
+        for info in infos
+    ]
+    table(rows, "sessions")
+    by_id = {info.session_id: info for info in infos}
+    chosen = st.selectbox(
+        "Session",
+        list(by_id),
+        format_func=lambda i: f"{by_id[i].name}, saved {when(by_id[i].saved_at)}",
+        key="chosen_session",
+    )
+    if st.button("Open it", key="open_session"):
+        sessions.open_session(chosen)
+        st.rerun()
+
+
+def import_form() -> None:
+    """A session file from another installation."""
+    with st.expander("Open a session file (.bucketwise.json)"):
+        file = st.file_uploader("Session file", key="session_file", type=["json"])
+        if file is not None and st.button("Take it in", key="import_session"):
+            sessions.import_file(file.getvalue(), file.name)
+            st.rerun()
