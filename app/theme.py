@@ -40,7 +40,11 @@ CHART_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "la
 
 
 def styled(figure: go.Figure, *, title: str, height: int = 380) -> go.Figure:
-    """The shared layout: title at the left, legend at the bottom, quiet grid, room for labels."""
+    """The shared layout: title at the left, legend at the bottom, quiet grid, room for labels.
+
+    The background is the page's own, which a saved picture then has too: on a transparent one the
+    light text of the dark theme would be lost on paper.
+    """
     layout = {
         "title": {
             "text": title,
@@ -65,8 +69,6 @@ def styled(figure: go.Figure, *, title: str, height: int = 380) -> go.Figure:
             "x": 0,
         },
         "hoverlabel": {"namelength": -1},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
         "bargap": 0.08,
     }
     # Set one by one: update_layout() takes several times as long.

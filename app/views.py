@@ -98,7 +98,6 @@ def _csv_button(key: str, title: str, make: Callable[[], str]) -> None:
             file_name=f"bucketwise-{file_stem(title)}.csv",
             mime="text/csv",
             key=f"{key}_csv",
-            help="The numbers above, with units in the headers.",
             type="tertiary",
             icon=":material/download:",
             on_click="ignore",
