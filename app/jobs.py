@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.records import MeasureSpec, Profile
-from core.store.jobs import JobClient, JobState, WorkerInfo, default_database_url, migrate
+from core.store.jobs import JobClient, MeasureJob, WorkerInfo, default_database_url, migrate
+from core.store.kinds import MEASURE
 
 
 @st.cache_resource(show_spinner="Opening the database …")
@@ -27,16 +28,19 @@ def submit(spec: MeasureSpec, queue: str | None = None) -> str:
     return _client().submit(spec, queue=queue)
 
 
-def job_state(job_id: str) -> JobState:
-    return _client().state(job_id)
+def job_state(job_id: str) -> MeasureJob:
+    """Raises JobError if there is no such measurement."""
+    return _client().measurement(job_id)
 
 
 def cancel(job_id: str) -> None:
     _client().cancel(job_id)
 
 
-def recent(limit: int = 10) -> list[JobState]:
-    return _client().jobs(limit)
+def recent_measurement() -> str | None:
+    """Id of the newest measurement; None before the first."""
+    found = _client().jobs(1, MEASURE.name)
+    return found[0].job_id if found else None
 
 
 def workers() -> list[WorkerInfo]:

@@ -11,7 +11,9 @@ from app.inputs import ServingLimits
 from app.views import chart
 from core.errors import ProjectError
 from core.records import BucketSet, PoolPolicy, StepHistogram, Trace
-from core.serving_sweep import LOADS, Sweep, sweep
+from core.records.sweep import Sweep
+from core.serving_sweep import sweep
+from core.sweep_spec import LOADS, SweepSpec, sweep_sets
 
 GRAPH_COUNTS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -61,20 +63,20 @@ def _run(
         points = {frontier.at(k).sizes: k for k in reversed(GRAPH_COUNTS)}
         sets: list[BucketSet | None] = [None]
         sets += [BucketSet(f"best {len(sizes)}", sizes) for sizes in points if sizes]
-        found = sweep(
-            trace,
+        spec = SweepSpec(
             serving.machine_of(limits),
             view.cost,
-            sets,
-            memory=view.memory,
-            kv_bytes_per_token=serving.kv_bytes_per_token(),
+            view.memory,
+            serving.kv_bytes_per_token(),
+            sweep_sets(sets),
+            len(trace),
+            loads=tuple(loads),
             policy=state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST),
-            loads=loads,
             prefill=view.prefill,
             ttft_limit_s=state.value("ttft_limit_ms", 1000.0) / 1e3,
             tpot_limit_s=state.value("tpot_limit_ms", 50.0) / 1e3,
-            progress=show,
         )
+        found = sweep(trace, spec, show)
     except ProjectError as error:
         st.error(str(error))
     else:

@@ -2,82 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import replace
 
 from core.errors import SettingError
 from core.memory import graph_bytes
-from core.records import BucketSet, GraphMemory, PoolPolicy, StepCost, Trace
-from core.simulate import COMPILE_FROM, Machine, PrefillCost, SimulationResult, simulate
+from core.records import Trace
+from core.records.sweep import Sweep, SweepRow
+from core.simulate import COMPILE_FROM, Machine, SimulationResult, simulate
+from core.simulation.compiled import numba_installed
+from core.sweep_spec import SweepPoint, SweepSpec
 from core.trace_changes import scaled_arrivals
 
-Figure = Literal[
-    "goodput_rps", "output_tps", "makespan_s", "ttft_p50_ms", "ttft_p99_ms", "tpot_p50_ms",
-    "tpot_p99_ms", "e2e_p50_ms", "e2e_p99_ms",
-]  # fmt: skip
-HIGHER_IS_BETTER = ("goodput_rps", "output_tps")
-LOADS = (0.5, 1.0, 2.0, 4.0)
-
-
-@dataclass(frozen=True)
-class SweepRow:
-    """One set under one load; figures are estimates of the simulation, None where there is none.
-
-    sizes : empty where every step runs eager
-    kv_tokens : what the set's graphs leave of the KV cache [tokens]
-    error : why this set cannot serve at all; then there are no figures
-    """
-
-    name: str
-    sizes: tuple[int, ...]
-    load: float
-    graph_bytes: float
-    kv_tokens: int
-    makespan_s: float | None = None
-    goodput_rps: float | None = None
-    output_tps: float | None = None
-    ttft_p50_ms: float | None = None
-    ttft_p99_ms: float | None = None
-    tpot_p50_ms: float | None = None
-    tpot_p99_ms: float | None = None
-    e2e_p50_ms: float | None = None
-    e2e_p99_ms: float | None = None
-    preemptions: int = 0
-    rejected: int = 0
-    padded_slots: int = 0
-    eager_steps: int = 0
-    error: str | None = None
-
-    @property
-    def num_graphs(self) -> int:
-        return len(self.sizes)
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """All rows, loads in the order given and within one the sets in theirs."""
-
-    rows: tuple[SweepRow, ...]
-
-    def at(self, load: float) -> tuple[SweepRow, ...]:
-        """The rows of one load."""
-        return tuple(row for row in self.rows if row.load == load)
-
-    def best(self, load: float, figure: Figure = "goodput_rps", within: float = 0.0) -> SweepRow:
-        """The best set under a load; of those within this share of it, the one of fewest graphs.
-
-        Raises SettingError if no set has the figure there.
-        """
-        known = [row for row in self.at(load) if getattr(row, figure) is not None]
-        if not known:
-            raise SettingError(f"No set was served under load {load:g}; see the rows' errors.")
-        sign = -1.0 if figure in HIGHER_IS_BETTER else 1.0
-        values = {id(row): sign * getattr(row, figure) for row in known}
-        limit = min(values.values())
-        limit += within * abs(limit)
-        good = [row for row in known if values[id(row)] <= limit]
-        return min(good, key=lambda row: (row.num_graphs, values[id(row)]))
+# Seconds of one of two shared cores, from docs/benchmarks.md: what a request of about 900 tokens
+# takes in the compiled loop and in plain Python, and what loading the compiled loop takes.
+COMPILED_S, PLAIN_S, LOAD_S = 1e-6, 50e-6, 3.0
 
 
 def machine_beside_graphs(machine: Machine, graphs: float, kv_bytes_per_token: float) -> Machine:
@@ -97,71 +36,80 @@ def machine_beside_graphs(machine: Machine, graphs: float, kv_bytes_per_token: f
     return replace(machine, kv_tokens=left)
 
 
-def sweep(
-    trace: Trace,
-    machine: Machine,
-    cost: StepCost,
-    sets: Sequence[BucketSet | None],
-    *,
-    memory: GraphMemory,
-    kv_bytes_per_token: float,
-    policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
-    loads: Sequence[float] = LOADS,
-    prefill: PrefillCost | None = None,
-    ttft_limit_s: float | None = None,
-    tpot_limit_s: float | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> Sweep:
+def sweep(trace: Trace, spec: SweepSpec, progress: Callable[[float], None] | None = None) -> Sweep:
     """Serve the trace with each set under each load.
 
-    machine : with the KV cache there would be without graphs
-    sets : None is no graphs at all
-    loads : factors on the arrival rate
-    progress : called after each run with the share of runs done
+    progress : called now and then with the share of all runs done
     A set that leaves no KV cache, or no room for a step, gets a row that says so.
-    Raises SettingError (loads, limits, a trace that cannot run).
+    Raises SettingError (a trace that cannot run).
     """
-    if not sets or not loads:
-        raise SettingError("A sweep needs at least one bucket set and one load.")
-    runs = len(sets) * len(loads)
-    compiled = True if runs * len(trace) >= COMPILE_FROM else None
-    rows = []
-    for load in loads:
-        requests = scaled_arrivals(trace, load)
-        for item in sets:
-            row = _empty_row(item, load, machine, memory, policy)
-            try:
-                engine = machine_beside_graphs(machine, row.graph_bytes, kv_bytes_per_token)
-            except SettingError as error:
-                rows.append(replace(row, kv_tokens=0, error=str(error)))
-            else:
-                result = simulate(
-                    *(requests, engine, cost, row.sizes or None), prefill=prefill, compiled=compiled
-                )
-                rows.append(_served(row, result, ttft_limit_s, tpot_limit_s))
-            if progress is not None:
-                progress(len(rows) / runs)
+    points = spec.points
+    rows: list[SweepRow] = []
+
+    def tell(share: float) -> None:
+        if progress is not None:
+            progress((len(rows) + share) / len(points))
+
+    for point in points:
+        rows.append(serve_point(trace, spec, point, tell))
+        tell(0.0)
     return Sweep(tuple(rows))
 
 
-def _empty_row(
-    item: BucketSet | None, load: float, machine: Machine, memory: GraphMemory, policy: PoolPolicy
+def serve_point(
+    trace: Trace,
+    spec: SweepSpec,
+    point: SweepPoint,
+    progress: Callable[[float], None] | None = None,
 ) -> SweepRow:
-    if item is None:
-        return SweepRow("eager", (), load, 0.0, machine.kv_tokens)
-    taken = graph_bytes(item.sizes, memory, policy)
-    return SweepRow(item.name, item.sizes, load, taken, machine.kv_tokens)
+    """One run of the sweep. progress : called now and then with the share of this run done.
+
+    Raises SettingError (a trace that cannot run).
+    """
+    row = _empty_row(spec, point)
+    try:
+        engine = machine_beside_graphs(spec.machine, row.graph_bytes, spec.kv_bytes_per_token)
+    except SettingError as error:
+        return replace(row, kv_tokens=0, error=str(error))
+    closed = spec.concurrency is not None
+    result = simulate(
+        *(trace if closed else scaled_arrivals(trace, point.load), engine),
+        *(spec.cost, row.sizes or None),
+        prefill=spec.prefill,
+        concurrency=max(1, round(spec.concurrency * point.load)) if spec.concurrency else None,
+        compiled=True if pays_to_compile(spec) else None,
+        progress=progress,
+    )
+    return _served(row, result, spec)
 
 
-def _served(
-    row: SweepRow, result: SimulationResult, ttft_limit_s: float | None, tpot_limit_s: float | None
-) -> SweepRow:
+def pays_to_compile(spec: SweepSpec) -> bool:
+    """Whether the whole sweep is so long that it is worth loading the compiled loop."""
+    return numba_installed() and len(spec.points) * spec.num_requests >= COMPILE_FROM
+
+
+def sweep_seconds(spec: SweepSpec) -> float:
+    """About how long the sweep takes on one core, before anything was run [s]."""
+    requests = len(spec.points) * spec.num_requests
+    if pays_to_compile(spec):
+        return LOAD_S + COMPILED_S * requests
+    return PLAIN_S * requests
+
+
+def _empty_row(spec: SweepSpec, point: SweepPoint) -> SweepRow:
+    sizes = point.set.sizes
+    taken = graph_bytes(sizes, spec.memory, spec.policy) if sizes else 0.0
+    return SweepRow(point.set.name, sizes, point.load, taken, spec.machine.kv_tokens)
+
+
+def _served(row: SweepRow, result: SimulationResult, spec: SweepSpec) -> SweepRow:
     latency = result.latency()
+    limits = {"ttft_limit_s": spec.ttft_limit_s, "tpot_limit_s": spec.tpot_limit_s}
     return replace(
         row,
         kv_tokens=result.machine.kv_tokens,
         makespan_s=result.makespan_s,
-        goodput_rps=result.goodput_rps(ttft_limit_s=ttft_limit_s, tpot_limit_s=tpot_limit_s),
+        goodput_rps=result.goodput_rps(**limits),
         output_tps=result.output_tps,
         ttft_p50_ms=latency.ttft_ms.p50,
         ttft_p99_ms=latency.ttft_ms.p99,

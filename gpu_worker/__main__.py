@@ -1,4 +1,5 @@
-"""`python -m gpu_worker`: measure on every visible card, or on the CPU where there is none."""
+"""`python -m gpu_worker`: measure on every visible card, or on the CPU where there is none; and
+simulate sweeps on one core."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ from collections.abc import Sequence
 
 from core.errors import ProjectError, SettingError
 from core.store.database import checked_url, default_database_url
-from core.store.jobs import migrate
+from core.store.engine import migrate
 from core.store.workers import Identity
+from gpu_worker.child import Child, measuring_child, simulating_child
 from gpu_worker.device import Card, cpu_card, list_cards
 from gpu_worker.supervisor import POLL_S, Supervisor
 
@@ -27,7 +29,14 @@ def build_parser() -> argparse.ArgumentParser:
         "--database-url", help="default: BUCKETWISE_DATABASE_URL, else a file under data/"
     )
     parser.add_argument(
-        "--devices", default="all", help='"all" (default), "cpu", or card numbers such as 0,2'
+        "--devices",
+        default="all",
+        help='to measure on: "all" cards (default), "cpu", card numbers such as 0,2, or "none"',
+    )
+    parser.add_argument(
+        "--no-simulate",
+        action="store_true",
+        help="run no sweeps here; measuring then has the host to itself",
     )
     parser.add_argument(
         "--name",
@@ -43,6 +52,8 @@ def chosen_cards(text: str) -> list[Card]:
     """Cards by the --devices option. Raises SettingError if one is not there."""
     if text == "cpu":
         return [cpu_card()]
+    if text == "none":
+        return []
     cards = list_cards()
     if text == "all":
         return cards or [cpu_card()]
@@ -55,13 +66,23 @@ def chosen_cards(text: str) -> list[Card]:
     return [by_index[part] for part in dict.fromkeys(wanted)]
 
 
-def supervise(url: str, devices: str, name: str) -> int:
+def children_of(devices: str, name: str, simulate: bool) -> list[Child]:
+    """The workers that this host shall have. Raises SettingError if there is none."""
+    children = [measuring_child(name, card) for card in chosen_cards(devices)]
+    if simulate:
+        children.append(simulating_child(name))
+    if not children:
+        raise SettingError("--devices none --no-simulate leaves nothing to run; drop one of them.")
+    return children
+
+
+def supervise(url: str, children: Sequence[Child]) -> int:
     """Run workers until SIGTERM or Ctrl-C."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     migrate(url)
-    supervisor = Supervisor(url, chosen_cards(devices), name)
+    supervisor = Supervisor(url, children)
     try:
         supervisor.start(stop.is_set)
         if not stop.is_set():
@@ -81,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         url = args.database_url or default_database_url()
         if args.child is None:
-            return supervise(url, args.devices, args.name)
+            return supervise(url, children_of(args.devices, args.name, not args.no_simulate))
         from gpu_worker.worker import run_worker
 
         identity = Identity(**json.loads(args.child), pid=os.getpid())

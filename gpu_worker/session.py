@@ -151,6 +151,8 @@ class Session:
 
     def __init__(self, spec: MeasureSpec, stop: Callable[[], bool] = never) -> None:
         self.spec = spec
+        self.crashed = False
+        """Whether the last bucket ended the process: its row tells how, and measured nothing."""
         self._stop = stop
         self._process: MeasuringProcess | None = None
 
@@ -168,10 +170,11 @@ class Session:
 
         Raises JobError if no process can be brought to the state that the bucket needs.
         """
-        process = self._ready(captured)
+        process, self.crashed = self._ready(captured), False
         try:
             return process.measure(size, self._stop)
         except SessionEndedError as error:
+            self.crashed = True
             return MeasureRow(size, error=str(error))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Keeps one worker a device alive, under the same id after every restart."""
+"""Keeps the workers of a host alive, each under the same id after every restart."""
 
 from __future__ import annotations
 
@@ -8,61 +8,27 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import JobError
-from core.store.jobs import PROTOCOL, queue_name
-from gpu_worker.device import Card, environment_for
+from gpu_worker.child import FIRST_PAUSE_S, Child
+from gpu_worker.housekeeping import Housekeeper
 from gpu_worker.worker import EXIT_ID_TAKEN
 
 ROOT = Path(__file__).resolve().parents[1]
 POLL_S = 0.1
 STOP_WITHIN_S = 1.5
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+LONGEST_PAUSE_S = 30.0
 STEADY_AFTER_S = 60.0
-
-
-@dataclass
-class Child:
-    """A worker process and how often it had to be started lately."""
-
-    card: Card
-    executor_id: str
-    host: str
-    process: subprocess.Popen[str] | None = None
-    up: threading.Event = field(default_factory=threading.Event)
-    started: float = 0.0
-    pause_s: float = FIRST_PAUSE_S
-    next_start: float = 0.0
-
-    @property
-    def queue(self) -> str:
-        return queue_name(self.card.kind)
-
-    def identity(self) -> dict[str, str]:
-        """What the worker reports, but for its process id."""
-        return {
-            "executor_id": self.executor_id,
-            "host": self.host,
-            "device_kind": self.card.kind,
-            "device_name": self.card.name,
-            "queue": self.queue,
-            "protocol": PROTOCOL,
-        }
-
-
-def executor_id(host: str, card: Card) -> str:
-    """Stable over restarts: host and the card's index, e.g. "node7-gpu0", "laptop-cpu"."""
-    return f"{host}-cpu" if card.index is None else f"{host}-gpu{card.index}"
 
 
 class Supervisor:
     """Starts the workers, restarts those that die, stops them all."""
 
-    def __init__(self, url: str, cards: Sequence[Card], host: str) -> None:
+    def __init__(self, url: str, children: Sequence[Child]) -> None:
         self._url = url
-        self.children = [Child(card, executor_id(host, card), host) for card in cards]
+        self.children = list(children)
+        self._housekeeper = Housekeeper(url, time.monotonic())
 
     def start(self, stopped: Callable[[], bool]) -> None:
         """Start all and wait until each is up. Raises JobError if one cannot come up."""
@@ -75,6 +41,7 @@ class Supervisor:
 
     def step(self, now: float) -> None:
         """One pass: note the dead, start those whose pause is over. now: monotonic time [s]."""
+        self._housekeeper.step(now)
         for child in self.children:
             if child.process is not None and child.process.poll() is not None:
                 self._bury(child, now)
@@ -83,6 +50,7 @@ class Supervisor:
 
     def stop(self) -> None:
         """Ask all to end, and kill what has not ended in time."""
+        self._housekeeper.stop()
         running = [c.process for c in self.children if c.process is not None]
         for process in running:
             process.terminate()
@@ -105,7 +73,7 @@ class Supervisor:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=environment_for(child.card),
+            env=dict(child.environment),
             start_new_session=True,
         )
         threading.Thread(target=_listen, args=(child.process, child.up), daemon=True).start()

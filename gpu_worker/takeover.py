@@ -11,14 +11,16 @@ import sys
 import time
 from collections.abc import Sequence
 
-from core.store.jobs import APPLICATION, PROTOCOL, engine_url, refuse_pickle
+from core.errors import ProjectError
+from core.store.jobs import JobClient
+from gpu_worker.engine import start_engine
 from gpu_worker.lifeline import claim_id
 
 WAIT_S = 10.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns 0 when no job is left under the id, 1 otherwise."""
+    """Returns 0 when no job is left under the id, 1 otherwise; then says why on stderr."""
     parser = argparse.ArgumentParser(prog="python -m gpu_worker.takeover")
     parser.add_argument("--dead", required=True, help="executor id of the dead worker")
     parser.add_argument("--url", required=True, help="database")
@@ -27,32 +29,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     if lock is None:
         print(f"{args.dead} is alive on this host; nothing was taken over.", file=sys.stderr)
         return 1
-    return 0 if give_back(args.dead, args.url) else 1
+    try:
+        return 0 if give_back(args.dead, args.url) else 1
+    except ProjectError as error:
+        print(f"{args.dead}: {error} Its jobs wait for a worker that does.", file=sys.stderr)
+        return 1
 
 
 def give_back(executor_id: str, url: str) -> bool:
-    """True once none of the id's jobs counts as running."""
-    refuse_pickle()
-    from dbos import DBOS, DBOSPortableJSONSerializer
+    """True once none of the id's jobs counts as running.
 
-    import gpu_worker.workflow  # noqa: F401  (the engine must know the workflow by name)
+    Raises JobError for jobs of a protocol that this version does not speak.
+    """
+    client = JobClient(url)
+    protocols = client.protocols_of(executor_id)
+    client.close()
+    return all(_give_back(executor_id, url, protocol) for protocol in protocols)
 
-    DBOS(
-        config={
-            "name": APPLICATION,
-            "system_database_url": engine_url(url),
-            "executor_id": executor_id,
-            "application_version": PROTOCOL,
-            "serializer": DBOSPortableJSONSerializer(),
-            "log_level": "ERROR",
-        }
-    )
-    DBOS.listen_queues([])
-    DBOS.launch()
+
+def _give_back(executor_id: str, url: str, protocol: str) -> bool:
+    start_engine(url, executor_id, protocol, log_level="ERROR")
+    from dbos import DBOS
+
     deadline = time.monotonic() + WAIT_S
     left = True
     while left and time.monotonic() < deadline:
-        left = bool(DBOS.list_workflows(status="PENDING", executor_id=executor_id))
+        found = DBOS.list_workflows(status="PENDING", executor_id=executor_id, app_version=protocol)
+        left = bool(found)
         time.sleep(0.1)
     DBOS.destroy(workflow_completion_timeout_sec=0)
     return not left

@@ -1,36 +1,30 @@
-"""The job as the engine runs it: open the device, then one step a bucket.
+"""A measurement as the engine runs it: open the device, then one step a bucket.
 
 A step that ended is in the database and never runs again; a job that lost its worker goes on at
-the next bucket. Changing the steps' names or order needs another core.store.jobs.PROTOCOL.
+the next bucket. Changing the steps' names or order needs another protocol in
+core.store.kinds.measure.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from dbos import DBOS
 
 from core.errors import JobError
-from core.records import MeasureSpec, spec_from_json, to_json_dict
-from core.store.jobs import BUCKET_STEP, OPEN_STEP, WORKFLOW
-from gpu_worker.session import Session, SessionStoppedError
+from core.records import MeasureRow, MeasureSpec, spec_from_json, to_json_dict
+from core.store.kinds.measure import BUCKET_STEP, MEASURE, OPEN_STEP
+from gpu_worker.running import MAX_DEATHS, MAX_TRIES, RUNNING, Step
+from gpu_worker.session import Session
 
-MAX_DEATHS = 5
-"""A job whose worker died this often is given up. A crash while measuring does not count: it
-ends the measuring process, not the worker."""
-LOOK_EVERY_S = 0.25
+ENDED_WORKER = f"the worker ended each of the {MAX_TRIES} times that this was tried"
 
 
 class Bench:
-    """What this worker is doing. One job at a time, so one measuring process."""
+    """The measuring process of the current job; one job at a time, so one process."""
 
     def __init__(self) -> None:
-        self.stopping = threading.Event()
-        self.doing = "idle"
         self._session: Session | None = None
         self._job_id = ""
 
@@ -38,7 +32,7 @@ class Bench:
         """The session of this job; another job's is closed first."""
         if self._session is None or self._job_id != job_id:
             self.close()
-            self._session = Session(spec, self._stop_for(job_id))
+            self._session = Session(spec, RUNNING.must_stop(job_id))
             self._job_id = job_id
         return self._session
 
@@ -47,44 +41,42 @@ class Bench:
         if self._session is not None:
             self._session.close()
         self._session = None
-        self.doing = "idle"
-
-    def _stop_for(self, job_id: str) -> Callable[[], bool]:
-        """Whether the job still is ours to run, asked at most four times a second."""
-        asked, answer = 0.0, False
-
-        def stop() -> bool:
-            nonlocal asked, answer
-            if self.stopping.is_set():
-                return True
-            if time.monotonic() - asked >= LOOK_EVERY_S:
-                asked = time.monotonic()
-                status = DBOS.get_workflow_status(job_id)
-                # Cancelled, timed out, or handed to another worker after a false alarm.
-                answer = status is None or status.status != "PENDING"
-            return answer
-
-        return stop
 
 
 BENCH = Bench()
+RUNNING.close = BENCH.close
 
 
 @DBOS.step(name=OPEN_STEP)
 def open_device(spec: dict[str, Any]) -> dict[str, Any]:
     """Load the model; the device as a record."""
-    with _Running("loading the model"):
-        return asdict(_session(spec).open())
+    with RUNNING.step("open", "loading the model") as step:
+        if step.tries > MAX_TRIES:
+            raise JobError(f"The model could not be loaded: {ENDED_WORKER}.")
+        return asdict(_session(step, spec).open())
 
 
 @DBOS.step(name=BUCKET_STEP)
 def measure_bucket(spec: dict[str, Any], size: int, captured: list[int]) -> dict[str, Any]:
     """One row. captured: sizes measured before, whose graphs share the pool."""
-    with _Running(f"measuring bucket {size}"):
-        return to_json_dict(_session(spec).measure(size, captured))
+    with RUNNING.step(f"bucket {size}", f"measuring bucket {size}") as step:
+        return to_json_dict(_measured(step, spec, size, captured))
 
 
-@DBOS.workflow(name=WORKFLOW, max_recovery_attempts=MAX_DEATHS)
+def _measured(step: Step, spec: dict[str, Any], size: int, captured: list[int]) -> MeasureRow:
+    """A measuring process that dies is replaced, and the bucket tried again, twice at most."""
+    if step.tries > MAX_TRIES:
+        return MeasureRow(size, error=f"Given up: {ENDED_WORKER}.")
+    session = _session(step, spec)
+    while True:
+        row = session.measure(size, captured)
+        if not session.crashed:
+            return row
+        if not step.try_again():
+            return replace(row, error=f"{row.error}; tried {step.tries} times")
+
+
+@DBOS.workflow(name=MEASURE.workflow, max_recovery_attempts=MAX_DEATHS)
 def measure(spec: dict[str, Any]) -> dict[str, int]:
     """A job. Returns how many buckets were measured and how many failed."""
     try:
@@ -97,28 +89,8 @@ def measure(spec: dict[str, Any]) -> dict[str, int]:
                 captured.append(size)
         return {"measured": len(captured), "failed": len(order) - len(captured)}
     finally:
-        BENCH.close()
+        RUNNING.end()
 
 
-def _session(spec: dict[str, Any]) -> Session:
-    job_id = DBOS.workflow_id
-    assert job_id is not None
-    return BENCH.session(job_id, spec_from_json(spec, "job"))
-
-
-class _Running:
-    """Says what runs; turns a stop into silence (shutdown) or an error (cancelled)."""
-
-    def __init__(self, doing: str) -> None:
-        self._doing = doing
-
-    def __enter__(self) -> None:
-        BENCH.doing = self._doing
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if not isinstance(error, SessionStoppedError):
-            return
-        if BENCH.stopping.is_set():
-            # Returning would record a step that never ended; the process is about to exit.
-            threading.Event().wait()
-        raise JobError("The job was stopped in the middle of a bucket.") from None
+def _session(step: Step, spec: dict[str, Any]) -> Session:
+    return BENCH.session(step.job_id, spec_from_json(spec, "job"))

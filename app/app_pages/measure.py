@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from app import jobs, state
-from app.cost_inputs import known_profiles
-from app.measuring import measure_form, show_job, show_workers
+from app import jobs
+from app.job_view import chosen_jobs, show_jobs, show_workers
+from app.known_profiles import every_profile
+from app.measure_form import measure_form
 from app.profile_view import show_profile
 from core.errors import ProjectError
 
@@ -18,21 +19,19 @@ try:
     workers = jobs.workers()
     show_workers(workers)
     measure_form(workers)
+    sent = chosen_jobs()
 except ProjectError as error:
     st.error(str(error))
     st.stop()
 
-job_id = state.session().job_id
-if job_id is None:
-    recent = jobs.recent(1)
-    job_id = recent[0].job_id if recent else None
-if job_id is None:
-    st.info("Nothing measured yet. Choose sizes above and press Measure.")
+if sent:
+    show_jobs(sent)
 else:
-    show_job(job_id)
+    st.info("Nothing measured yet. Choose sizes above and press Measure.")
 
-profiles = known_profiles()
-if profiles:
-    st.subheader("Profiles to use in the charts", anchor=False)
-    st.caption("Choose one as step cost in the sidebar; every page then computes with it.")
-    show_profile(profiles)
+st.subheader("Profiles", anchor=False)
+st.caption(
+    "Choose one as step cost in the sidebar; every page then computes with it. Launch-bound steps "
+    "wait for the CPU to submit their kernels, GPU-bound ones for the kernels themselves."
+)
+show_profile(every_profile())

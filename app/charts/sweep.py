@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from app import theme
-from core.serving_sweep import Figure, Sweep
+from core.records.sweep import Figure, Sweep
 
 FIGURE_WORDS: dict[Figure, str] = {
     "tpot_p50_ms": "TPOT p50 [ms]",

@@ -9,7 +9,7 @@ from app.learning.parts import choice, switch
 from app.views import table
 from core.errors import ProjectError
 from core.records import CaptureMode, MeasureRow, MeasureSpec
-from core.store.jobs import JobState
+from core.store.jobs import MeasureJob
 
 POLL_S = 0.5
 SIZES = (1, 2, 4, 8)
@@ -55,7 +55,7 @@ def _show_job(job_id: str) -> None:
     live()
 
 
-def _draw(job: JobState) -> None:
+def _draw(job: MeasureJob) -> None:
     st.progress(
         job.done / job.total if job.total else 0.0,
         text=f"{job.done} of {job.total} buckets, {job.status.value}",

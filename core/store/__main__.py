@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.errors import ProjectError
 from core.store.database import checked_url, default_database_url
-from core.store.jobs import migrate
-from core.store.prune import Retention, prune
+from core.store.engine import migrate
+from core.store.prune import SETTINGS, Retention, prune, retention_setting
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Two commands, one database."""
     parser = argparse.ArgumentParser(prog="python -m core.store")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    default = Retention()
     make = commands.add_parser("migrate", help="create or update the tables")
     tidy = commands.add_parser("prune", help="delete finished jobs and old versions")
     for command in (make, tidy):
         command.add_argument("--url", help="database; default: BUCKETWISE_DATABASE_URL, else data/")
-    tidy.add_argument(
-        "--job-days", type=float, default=default.job_days, help="keep finished jobs so long"
-    )
-    tidy.add_argument(
-        "--versions", type=int, default=default.versions, help="versions of a session to keep"
-    )
-    tidy.add_argument(
-        "--version-days", type=float, default=default.version_days, help="keep older ones so long"
-    )
+    for name, kind, text in (
+        ("job_days", float, "keep finished jobs so long"),
+        ("versions", int, "versions of a session to keep"),
+        ("version_days", float, "keep older ones so long"),
+    ):
+        note = f"{text}; default: {SETTINGS[name]}, else {getattr(Retention(), name):g}"
+        tidy.add_argument("--" + name.replace("_", "-"), type=kind, help=note)
+    tidy.add_argument("--quiet", action="store_true", help="say nothing if nothing was deleted")
     return parser
 
 
@@ -42,10 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             migrate(url)
             print(f"Tables are up to date in {checked_url(url).render_as_string()}.")
         else:
-            keep = Retention(
-                job_days=args.job_days, versions=args.versions, version_days=args.version_days
-            )
-            print(prune(url, keep).text)
+            given = {name: getattr(args, name) for name in SETTINGS}
+            given = {name: value for name, value in given.items() if value is not None}
+            done = prune(url, replace(retention_setting(os.environ), **given))
+            if done.anything or not args.quiet:
+                print(done.text)
     except ProjectError as error:
         print(f"python -m core.store: {error}", file=sys.stderr)
         return 2

@@ -16,6 +16,8 @@ DEFAULT_FILE = Path(__file__).resolve().parents[2] / "data" / "bucketwise.sqlite
 
 METADATA = sa.MetaData()
 
+_BLOB = sa.ForeignKey("session_blobs.digest", name="fk_measure_jobs_workload")
+
 JOBS = sa.Table(
     "measure_jobs",
     METADATA,
@@ -28,6 +30,17 @@ JOBS = sa.Table(
     sa.Column("submitted_at", sa.Float, nullable=False, index=True),
     # The engine marks a timed-out job like a cancelled one, so the user's wish is noted here.
     sa.Column("cancelled_at", sa.Float),
+    # core.store.kinds; the table is older than all kinds but the first, hence its name.
+    sa.Column("kind", sa.String(16), nullable=False, server_default="measure"),
+    sa.Column("sent_by", sa.String(255)),
+    # No foreign key: the session may be deleted before its job.
+    sa.Column("session_id", sa.String(32)),
+    # Digest of the requests that the job needs.
+    sa.Column("workload", sa.String(64), _BLOB),
+    # The step begun last, and how often in a row it was begun.
+    sa.Column("trying", sa.String(128)),
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
+    sa.Index("ix_measure_jobs_workload", "workload"),
 )
 
 WORKERS = sa.Table(

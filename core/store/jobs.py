@@ -1,105 +1,53 @@
-"""Measuring jobs as the dashboard sees them; the only file in core that knows the job engine.
+"""Jobs as the dashboard sees them: sent, watched, cancelled, deleted; none runs here.
 
-One job is one list of buckets. Its steps are `open_device` and then `measure_bucket` for every
-size, largest first; a step that ended is kept, whatever happens to the worker.
+A job is a list of steps, each a row once it ended, which is kept whatever happens to the worker.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from core.errors import JobError, NoWorkerError, SettingError
-from core.records import (
-    DeviceInfo,
-    MeasureRow,
-    MeasureSpec,
-    Profile,
-    row_from_json,
-    spec_from_json,
-    to_json_dict,
-)
+from core.errors import JobError, NoWorkerError, ProjectError, SettingError
+from core.readers.reading import Reading
+from core.records import Profile
+from core.store import job_table
 from core.store import workers as heartbeats
-from core.store.database import (
-    JOBS,
-    checked_url,
-    default_database_url,
-    make_engine,
-    now_s,
+from core.store.database import JOBS, default_database_url, make_engine, now_s
+from core.store.engine import engine_client, error_of, migrate, status_of
+from core.store.kinds import KINDS, MEASURE, Kind, MeasureJob, SweepJob, kind_named, kind_of
+from core.store.messages import message_of, missing_texts
+from core.store.states import (
+    JobState,
+    JobStatus,
+    QueueView,
+    UnreadableJob,
+    WorkerInfo,
 )
-from core.store.messages import message_of
-from core.store.migrate import migrate_tables
-from core.store.states import JobState, JobStatus, WorkerInfo
 
 if TYPE_CHECKING:
-    from dbos import DBOSClient, WorkflowStatus
+    from dbos import WorkflowStatus
 
-__all__ = ["JobClient", "JobState", "JobStatus", "WorkerInfo", "default_database_url", "migrate"]
+__all__ = [
+    "JobClient",
+    "JobState",
+    "JobStatus",
+    "MeasureJob",
+    "QueueView",
+    "SweepJob",
+    "WorkerInfo",
+    "default_database_url",
+    "migrate",
+]
 
-PROTOCOL = "measure-1"
-"""Version of the job's steps and records. Raise it when a step is added, removed or reordered:
-a worker only takes jobs of its own protocol."""
-
-APPLICATION = "bucketwise"
-WORKFLOW = "measure"
-OPEN_STEP = "open_device"
-BUCKET_STEP = "measure_bucket"
-CPU_QUEUE = "measure.cpu"
-
-
-def queue_name(device_kind: str) -> str:
-    """The queue of a device kind, e.g. "measure.nvidia-h200"."""
-    return f"measure.{device_kind}"
-
-
-class PickleRefusedError(JobError):
-    """A row in the database holds pickled Python; it is never decoded."""
-
-
-def refuse_pickle() -> None:
-    """Make the job engine refuse pickled rows in this process.
-
-    The engine picks the decoder by the row's own column, whatever serializer was set: without
-    this, whoever can write to the database could run code here.
-    """
-    from dbos import _serialization
-
-    def refuse(_self: Any, _text: str) -> Any:
-        raise PickleRefusedError("A pickled row was refused: jobs and rows are JSON only.")
-
-    setattr(_serialization.DefaultSerializer, "deserialize", refuse)  # noqa: B010
-
-
-def engine_url(url: str) -> str:
-    """The URL as the job engine wants it, password included."""
-    return checked_url(url).render_as_string(hide_password=False)
-
-
-def migrate(url: str) -> None:
-    """Create or update all tables; harmless to repeat.
-
-    Raises SettingError (a URL of another kind, or a database that a newer version has written) or
-    JobError (the database cannot be reached).
-    """
-    refuse_pickle()
-    from dbos import DBOS
-
-    parsed = checked_url(url)
-    try:
-        DBOS.migrate(engine_url(url))
-        migrate_tables(url)
-    except (exc.SQLAlchemyError, OSError) as error:
-        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise JobError(
-            f"Database {parsed.render_as_string()} cannot be opened: {reason}. "
-            "Check the address and that it may be written to."
-        ) from error
+REMEMBERED = 256
+"""Finished jobs that a client keeps, for they never change."""
 
 
 class JobClient:
@@ -107,18 +55,10 @@ class JobClient:
 
     def __init__(self, url: str | None = None) -> None:
         """Raises JobError if the tables are not there yet."""
-        refuse_pickle()
-        from dbos import DBOSClient, DBOSPortableJSONSerializer
-
         self.url = url or default_database_url()
         self._engine = make_engine(self.url)
         self._check_tables()
-        self._client: DBOSClient = DBOSClient(
-            system_database_url=engine_url(self.url),
-            serializer=DBOSPortableJSONSerializer(),
-            application_name=APPLICATION,
-            retry_connection_errors=False,
-        )
+        self._client = engine_client(self.url)
         self._finished: dict[str, JobState] = {}
         self._lock = threading.Lock()
 
@@ -140,88 +80,109 @@ class JobClient:
     # Sending -------------------------------------------------------------------------------
 
     def submit(
-        self, spec: MeasureSpec, *, queue: str | None = None, timeout_s: float | None = None
+        self,
+        spec: Any,
+        workload: Reading | None = None,
+        *,
+        queue: str | None = None,
+        timeout_s: float | None = None,
+        sent_by: str | None = None,
+        session_id: str | None = None,
     ) -> str:
-        """Queue a measurement; returns the job's id.
+        """Queue a job; returns its id.
 
-        queue : None lets a live worker take it, a GPU before a CPU
+        spec : a MeasureSpec, or a SweepSpec with the requests as `workload`
+        queue : None lets a live worker take it; of measuring workers a GPU before a CPU
         timeout_s : longest run, counted from its start [s]
-        Raises SettingError if timeout_s is not positive.
+        sent_by, session_id : for the queue page
+        Raises SettingError if timeout_s is not positive, RecordError if the workload is too large.
         """
         if timeout_s is not None and not timeout_s > 0:
             raise SettingError(f"timeout_s is {timeout_s}; it must be above 0.")
-        job_id = uuid.uuid4().hex
-        record = to_json_dict(spec)
+        kind, job_id = kind_of(spec), uuid.uuid4().hex
+        record = kind.to_json(spec)
+        blob = job_table.packed_workload(workload) if workload is not None else None
         options: Any = {
-            "workflow_name": WORKFLOW,
+            "workflow_name": kind.workflow,
             "workflow_id": job_id,
-            "queue_name": queue or self.best_queue(),
-            "app_version": PROTOCOL,
+            "queue_name": queue or self.best_queue(kind),
+            "app_version": kind.protocol,
         }
         if timeout_s is not None:
             options["workflow_timeout"] = float(timeout_s)
         with self._engine.begin() as connection:
-            connection.execute(
-                sa.insert(JOBS).values(
-                    job_id=job_id,
-                    spec=json.dumps(record),
-                    queue=options["queue_name"],
-                    queue_fixed=queue is not None,
-                    timeout_s=timeout_s,
-                    submitted_at=now_s(connection),
-                )
+            job_table.add_job(
+                *(connection, record, blob),
+                job_id=job_id,
+                kind=kind.name,
+                queue=options["queue_name"],
+                queue_fixed=queue is not None,
+                timeout_s=timeout_s,
+                sent_by=sent_by,
+                session_id=session_id,
             )
-            self._client.enqueue_in_transaction(connection, options, record)
+            arguments = (record,) if blob is None else (record, blob.digest)
+            self._client.enqueue_in_transaction(connection, options, *arguments)
         return job_id
 
-    def best_queue(self) -> str:
-        """Queue of a live worker of our protocol, idle GPUs first; the CPU's when none lives."""
-        live = [w for w in self.workers() if w.alive and w.protocol == PROTOCOL]
-        live.sort(key=lambda w: (w.queue == CPU_QUEUE, w.doing != "idle"))
-        return live[0].queue if live else CPU_QUEUE
+    def best_queue(self, kind: Kind = MEASURE) -> str:
+        """Where a job of this kind is sent now."""
+        return kind.choose_queue(kind.speakers(self.workers()))
 
     def cancel(self, job_id: str) -> None:
-        """Stop a job, also in the middle of a bucket; finished rows stay.
+        """Stop a job, also in the middle of a step; finished rows stay.
 
         Raises JobError if there is no such job. A finished job is left as it is.
         """
-        if self.state(job_id).finished:
+        if self._look(job_id).finished:
             return
         with self._engine.begin() as connection:
-            connection.execute(
-                sa.update(JOBS)
-                .where(JOBS.c.job_id == job_id)
-                .values(cancelled_at=now_s(connection))
-            )
+            job_table.note_cancel(connection, job_id)
         self._client.cancel_workflow(job_id)
 
-    def adopt_waiting(self, queue: str) -> list[str]:
+    def delete(self, job_id: str) -> None:
+        """Forget a finished job and its rows. Raises JobError if it has not ended."""
+        if not self._look(job_id).finished:
+            raise JobError(f"Job {job_id} has not ended; cancel it first.")
+        self._client.delete_workflow(job_id)
+        with self._engine.begin() as connection:
+            job_table.delete_job(connection, job_id)
+        with self._lock:
+            self._finished.pop(job_id, None)
+
+    # What workers ask ----------------------------------------------------------------------
+
+    def adopt_waiting(self, queue: str, kind: Kind = MEASURE) -> list[str]:
         """Move waiting jobs that may run anywhere, and whose queue nobody hears, to `queue`.
 
         Returns their ids. A worker calls this so that a job sent before any worker was up is
-        not stranded on the queue of another device kind.
+        not stranded on the queue of another device kind. A job with rows stays: they are of one
+        device.
         """
-        heard = {w.queue for w in self.workers() if w.alive and w.protocol == PROTOCOL} | {queue}
+        if not kind.movable:
+            return []
+        heard = {w.queue for w in kind.speakers(self.workers())} | {queue}
         waiting = {
             w.workflow_id: w.queue_name
             for w in self._client.list_workflows(
-                status=["ENQUEUED"], app_version=PROTOCOL, load_input=False, load_output=False
+                status=["ENQUEUED"], app_version=kind.protocol, load_input=False, load_output=False
             )
             if w.queue_name not in heard
         }
         return [job_id for job_id, old in waiting.items() if self._adopt(job_id, old, queue)]
 
     def _adopt(self, job_id: str, old: str | None, queue: str) -> bool:
+        if self._client.list_workflow_steps(job_id):
+            return False
         with self._engine.begin() as connection:
-            # The condition on the old queue lets one of several eager workers win.
-            mine = connection.execute(
-                sa.update(JOBS)
-                .where(JOBS.c.job_id == job_id, JOBS.c.queue == old, ~JOBS.c.queue_fixed)
-                .values(queue=queue)
-            ).rowcount
+            mine = job_table.move_job(connection, job_id, old, queue)
         if mine:
             self._client.resume_workflow(job_id, queue_name=queue)
-        return bool(mine)
+            with self._engine.connect() as connection:
+                cancelled = job_table.was_cancelled(connection, job_id)
+            if cancelled:  # in between: the engine would wake a cancelled job
+                self._client.cancel_workflow(job_id)
+        return mine
 
     def stranded(self, queue: str) -> list[str]:
         """Ids of dead workers of this queue that still hold running jobs."""
@@ -229,133 +190,153 @@ class JobClient:
         running = self._client.list_workflows(
             status=["PENDING"],
             queue_name=queue,
-            app_version=PROTOCOL,
+            app_version=[kind.protocol for kind in KINDS.values()],
             load_input=False,
             load_output=False,
         )
         return sorted({w.executor_id for w in running if w.executor_id} - live)
 
+    def protocols_of(self, executor_id: str) -> list[str]:
+        """Protocols of the jobs that count as running under this worker's id."""
+        running = self._client.list_workflows(
+            status=["PENDING"], executor_id=executor_id, load_input=False, load_output=False
+        )
+        return sorted({w.app_version for w in running if w.app_version})
+
     # Looking -------------------------------------------------------------------------------
 
     def state(self, job_id: str) -> JobState:
-        """One look, a few milliseconds. Raises JobError if there is no such job."""
+        """One look, a few milliseconds.
+
+        Raises JobError if there is no such job, RecordError if its record cannot be read.
+        """
         with self._lock:
             if job_id in self._finished:
                 return self._finished[job_id]
         with self._engine.connect() as connection:
-            row = connection.execute(sa.select(JOBS).where(JOBS.c.job_id == job_id)).mappings()
-            found = row.one_or_none()
-        if found is None:
-            raise JobError(f"There is no job {job_id!r}; it may have been deleted.")
-        return self._look(dict(found), self.workers())
+            row = job_table.find_job(connection, job_id)
+        return self._read(row, self._engine_rows([job_id]).get(job_id), self.workers())
 
-    def jobs(self, limit: int = 20) -> list[JobState]:
-        """The newest jobs first."""
-        statement = sa.select(JOBS).order_by(JOBS.c.submitted_at.desc()).limit(limit)
-        with self._engine.connect() as connection:
-            rows = [dict(row) for row in connection.execute(statement).mappings()]
-        workers = self.workers()
-        return [self._finished.get(row["job_id"]) or self._look(row, workers) for row in rows]
+    def measurement(self, job_id: str) -> MeasureJob:
+        """The same of a measurement. Raises JobError if it is another kind of job."""
+        found = self.state(job_id)
+        if not isinstance(found, MeasureJob):
+            raise JobError(f"Job {job_id} is a {found.kind}, no measurement.")
+        return found
 
-    def workers(self) -> list[WorkerInfo]:
-        """Every worker that ever reported and did not sign off, live ones first."""
-        return heartbeats.read_workers(self._engine)
+    def sweep(self, job_id: str) -> SweepJob:
+        """The same of a sweep. Raises JobError if it is another kind of job."""
+        found = self.state(job_id)
+        if not isinstance(found, SweepJob):
+            raise JobError(f"Job {job_id} is a {found.kind}, no sweep.")
+        return found
 
     def profile(self, job_id: str) -> Profile | None:
-        """Rows finished so far as a document; None before the first."""
-        return self.state(job_id).profile()
+        """Rows that a measurement has so far, as a document; None before the first."""
+        return self.measurement(job_id).profile()
 
-    def delete(self, job_id: str) -> None:
-        """Forget a finished job and its rows. Raises JobError if it has not ended."""
-        if not self.state(job_id).finished:
-            raise JobError(f"Job {job_id} has not ended; cancel it first.")
-        self._client.delete_workflow(job_id)
-        with self._engine.begin() as connection:
-            connection.execute(sa.delete(JOBS).where(JOBS.c.job_id == job_id))
+    def jobs(self, limit: int = 20, kind: str | None = None) -> list[JobState]:
+        """The newest jobs first, those that cannot be read too."""
+        with self._engine.connect() as connection:
+            rows = job_table.newest_jobs(connection, limit, kind)
+        return self._states(rows, self.workers())
+
+    def queue(self, limit: int = 50) -> QueueView:
+        """One look at all workers and the newest jobs, with what is missing in words."""
+        with self._engine.connect() as connection:
+            rows = job_table.newest_jobs(connection, limit, None)
+            now = now_s(connection)
+        workers = self.workers()
+        states = self._states(rows, workers)
+        return QueueView(tuple(workers), tuple(states), missing_texts(states, workers), now)
+
+    def workers(self) -> list[WorkerInfo]:
+        """Every worker that ever reported, live ones first."""
+        return heartbeats.read_workers(self._engine)
+
+    def require_worker(self, kind: Kind = MEASURE) -> WorkerInfo:
+        """A live worker for this kind. Raises NoWorkerError with the way to start one."""
+        found = kind.speakers(self.workers())
+        if not found:
+            raise NoWorkerError("No worker is listening; start one with `python -m gpu_worker`.")
+        return found[0]
+
+    def _states(
+        self, rows: Sequence[Mapping[str, Any]], workers: list[WorkerInfo]
+    ) -> list[JobState]:
         with self._lock:
-            self._finished.pop(job_id, None)
+            known = dict(self._finished)
+        found = self._engine_rows([r["job_id"] for r in rows if r["job_id"] not in known])
+        states = []
+        for row in rows:
+            job_id = row["job_id"]
+            if job_id not in known:
+                try:
+                    known[job_id] = self._read(row, found.get(job_id), workers)
+                except ProjectError as error:
+                    known[job_id] = self._unreadable(row, found.get(job_id), workers, error)
+            states.append(known[job_id])
+        return states
 
-    def require_worker(self) -> WorkerInfo:
-        """A live worker of our protocol. Raises NoWorkerError with the way to start one."""
-        for worker in self.workers():
-            if worker.alive and worker.protocol == PROTOCOL:
-                return worker
-        raise NoWorkerError("No worker is listening; start one with `python -m gpu_worker`.")
-
-    def _look(self, row: dict[str, Any], workers: list[WorkerInfo]) -> JobState:
-        job_id = row["job_id"]
-        spec = spec_from_json(json.loads(row["spec"]), f"job {job_id}")
+    def _engine_rows(self, job_ids: list[str]) -> dict[str, WorkflowStatus]:
+        if not job_ids:
+            return {}
         found = self._client.list_workflows(
-            workflow_ids=[job_id], load_input=False, load_output=False
+            workflow_ids=job_ids, load_input=False, load_output=False
         )
-        engine_row = found[0] if found else None
-        device, rows, measured_at = self._steps(job_id)
-        status = _status(engine_row, row["cancelled_at"] is not None, workers)
-        measured = {r.size for r in rows}
-        left = [size for size in spec.measuring_order if size not in measured]
-        running = status is JobStatus.RUNNING
-        state = JobState(
-            job_id=job_id,
-            status=status,
-            done=len(rows),
-            total=len(spec.sizes),
-            now=left[0] if running and left and device is not None else None,
-            rows=rows,
-            device=device,
-            message="",
-            submitted_at=row["submitted_at"],
-            measured_at=measured_at,
-            queue=row["queue"],
-            spec=spec,
-        )
-        executor = engine_row.executor_id if engine_row else None
-        error = self._error(job_id) if status is JobStatus.FAILED else None
-        message = message_of(state, workers, PROTOCOL, executor, error, row["timeout_s"])
-        state = replace(state, message=message)
+        return {row.workflow_id: row for row in found}
+
+    def _look(self, job_id: str) -> JobState:
+        """Where a job stands, whether or not its record can be read."""
+        with self._engine.connect() as connection:
+            row = job_table.find_job(connection, job_id)
+        return self._states([row], self.workers())[0]
+
+    def _read(
+        self, row: Mapping[str, Any], found: WorkflowStatus | None, workers: list[WorkerInfo]
+    ) -> JobState:
+        kind = kind_named(row["kind"])
+        steps = self._client.list_workflow_steps(row["job_id"])
+        common = _common(row, found, workers)
+        if common["status"] is JobStatus.FAILED:
+            common["error"] = error_of(self._client, row["job_id"])
+        state = kind.read(common, row, steps)
+        state = replace(state, message=message_of(state, workers))
         if state.finished:
             self._remember(state)
         return state
 
+    def _unreadable(
+        self,
+        row: Mapping[str, Any],
+        found: WorkflowStatus | None,
+        workers: list[WorkerInfo],
+        error: ProjectError,
+    ) -> JobState:
+        return UnreadableJob(**_common(row, found, workers), message=str(error))
+
     def _remember(self, state: JobState) -> None:
         with self._lock:
             self._finished[state.job_id] = state
-            while len(self._finished) > 256:
+            while len(self._finished) > REMEMBERED:
                 self._finished.pop(next(iter(self._finished)))
 
-    def _steps(self, job_id: str) -> tuple[DeviceInfo | None, tuple[MeasureRow, ...], float | None]:
-        """Device, rows by ascending size and the time of the last one [s]."""
-        device, rows, last = None, [], None
-        for step in self._client.list_workflow_steps(job_id):
-            output = step["output"]
-            if output is None:
-                continue
-            if step["function_name"] == OPEN_STEP:
-                device = DeviceInfo(**output)
-            elif step["function_name"] == BUCKET_STEP:
-                rows.append(row_from_json(output, f"job {job_id}"))
-                ended = step["completed_at_epoch_ms"]
-                last = ended / 1000 if ended else last
-        return device, tuple(sorted(rows, key=lambda r: r.size)), last
 
-    def _error(self, job_id: str) -> str:
-        try:
-            found = self._client.list_workflows(workflow_ids=[job_id], load_input=False)
-        except PickleRefusedError as error:
-            return str(error)
-        error = found[0].error if found else None
-        return str(error) if error else "it ended without a reason"
+def _common(
+    row: Mapping[str, Any], found: WorkflowStatus | None, workers: Sequence[WorkerInfo]
+) -> dict[str, Any]:
+    """What the states of all kinds share."""
+    kind = KINDS.get(row["kind"])
+    return {
+        **{key: row[key] for key in ("job_id", "kind", "queue", "submitted_at", "timeout_s")},
+        **{key: row[key] for key in ("sent_by", "session_id")},
+        "status": status_of(found, row["cancelled_at"] is not None, workers),
+        "protocol": (found.app_version if found else None) or (kind.protocol if kind else ""),
+        "worker": found.executor_id if found else None,
+        "started_at": _seconds(found.dequeued_at) if found else None,
+        "ended_at": _seconds(found.completed_at) if found else None,
+    }
 
 
-def _status(row: WorkflowStatus | None, by_user: bool, workers: list[WorkerInfo]) -> JobStatus:
-    if row is None:
-        return JobStatus.FAILED
-    if row.status in ("ENQUEUED", "DELAYED"):
-        return JobStatus.WAITING
-    if row.status == "SUCCESS":
-        return JobStatus.DONE
-    if row.status == "CANCELLED":
-        return JobStatus.CANCELLED if by_user else JobStatus.TIMED_OUT
-    if row.status == "PENDING":
-        alive = any(w.alive and w.executor_id == row.executor_id for w in workers)
-        return JobStatus.RUNNING if alive else JobStatus.LOST
-    return JobStatus.FAILED
+def _seconds(epoch_ms: int | None) -> float | None:
+    return None if epoch_ms is None else epoch_ms / 1000

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 import sqlalchemy as sa
 
 from core.errors import ProjectError, SettingError
-from core.store.database import JOBS, WORKERS, make_engine, now_s
+from core.store.database import WORKERS, make_engine, now_s
+from core.store.job_table import ids_before
 from core.store.jobs import JobClient
 from core.store.session_blobs import GRACE_S, drop_unused
 from core.store.session_versions import digests_in
 from core.store.tables import BLOB_REFS, SESSIONS, VERSIONS
 
 DAY_S = 86_400.0
+SETTINGS = {
+    "job_days": "BUCKETWISE_JOB_DAYS",
+    "versions": "BUCKETWISE_VERSIONS",
+    "version_days": "BUCKETWISE_VERSION_DAYS",
+}
+"""What of Retention the environment sets; "inf" keeps for good."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,20 @@ class Retention:
                 raise SettingError(f"{item.name} is {value}; it must be 0 or more, versions 1.")
 
 
+def retention_setting(environment: Mapping[str, str]) -> Retention:
+    """What is kept as the environment says, else by default. Raises SettingError."""
+    values: dict[str, Any] = {}
+    for field, name in SETTINGS.items():
+        text = environment.get(name, "").strip()
+        if not text:
+            continue
+        try:
+            values[field] = int(text) if field == "versions" else float(text)
+        except ValueError as error:
+            raise SettingError(f"{name} is {text!r}; a number is expected.") from error
+    return Retention(**values)
+
+
 @dataclass(frozen=True)
 class Pruned:
     """How many of each were deleted. unreadable_jobs : old ones kept, for nobody can tell."""
@@ -51,6 +74,11 @@ class Pruned:
     workers: int
     versions: int
     blobs: int
+
+    @property
+    def anything(self) -> bool:
+        """Whether something was deleted."""
+        return bool(self.jobs or self.workers or self.versions or self.blobs)
 
     @property
     def text(self) -> str:
@@ -84,8 +112,7 @@ def prune(url: str, keep: Retention | None = None) -> Pruned:
 def _jobs(client: JobClient, engine: sa.Engine, days: float) -> tuple[int, int]:
     with engine.connect() as connection:
         before = now_s(connection) - days * DAY_S
-        old = sa.select(JOBS.c.job_id).where(JOBS.c.submitted_at <= before)
-        candidates = list(connection.execute(old).scalars())
+        candidates = ids_before(connection, before)
         named = _named_jobs(connection) if candidates else set()
     deleted = unreadable = 0
     for job_id in candidates:
@@ -94,7 +121,7 @@ def _jobs(client: JobClient, engine: sa.Engine, days: float) -> tuple[int, int]:
         except ProjectError:
             unreadable += 1
             continue
-        ended_at = max(state.submitted_at, state.measured_at or 0.0)
+        ended_at = max(state.submitted_at, state.ended_at or 0.0)
         if state.finished and ended_at <= before and job_id not in named:
             client.delete(job_id)
             deleted += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from core.store.database import now_s
+from core.store.database import JOBS, now_s
 from core.store.tables import BLOB_REFS, BLOBS, insert_or
 
 WORKLOAD, PROFILE = "workload", "profile"
@@ -26,17 +26,22 @@ class Blob:
 
 def put_blobs(connection: sa.Connection, session_id: str, blobs: Iterable[Blob]) -> None:
     """Keep the blobs, and note that the session names them."""
-    now = now_s(connection)
     # In one order everywhere, so that two writers of the same blobs do not wait for each other.
     for blob in sorted(blobs, key=lambda b: b.digest):
-        row = {"digest": blob.digest, "kind": blob.kind, "touched_at": now, "data": blob.data}
-        # Touching it also locks it against a prune that runs at the same time.
-        connection.execute(
-            insert_or(connection, BLOBS, **row).on_conflict_do_update(
-                index_elements=[BLOBS.c.digest], set_={"touched_at": now}
-            )
-        )
+        keep_blob(connection, blob)
         add_refs(connection, session_id, [blob.digest])
+
+
+def keep_blob(connection: sa.Connection, blob: Blob) -> None:
+    """Keep it for a job, or for a session that is about to name it."""
+    now = now_s(connection)
+    row = {"digest": blob.digest, "kind": blob.kind, "touched_at": now, "data": blob.data}
+    # Touching it also locks it against a prune that runs at the same time.
+    connection.execute(
+        insert_or(connection, BLOBS, **row).on_conflict_do_update(
+            index_elements=[BLOBS.c.digest], set_={"touched_at": now}
+        )
+    )
 
 
 def add_refs(connection: sa.Connection, session_id: str, digests: Iterable[str]) -> None:
@@ -59,7 +64,9 @@ def read_blobs(connection: sa.Connection, digests: Iterable[str]) -> Mapping[str
 
 
 def drop_unused(connection: sa.Connection, grace_s: float = GRACE_S) -> int:
-    """Delete blobs that no session names; returns how many."""
+    """Delete blobs that neither a session nor a job names; returns how many."""
     named = sa.select(BLOB_REFS.c.digest).where(BLOB_REFS.c.digest == BLOBS.c.digest)
+    needed = sa.select(JOBS.c.workload).where(JOBS.c.workload == BLOBS.c.digest)
     old = BLOBS.c.touched_at <= now_s(connection) - grace_s
-    return connection.execute(sa.delete(BLOBS).where(old, ~named.exists())).rowcount
+    unused = sa.delete(BLOBS).where(old, ~named.exists(), ~needed.exists())
+    return connection.execute(unused).rowcount

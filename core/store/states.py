@@ -1,4 +1,4 @@
-"""What the pages are told about jobs and workers."""
+"""What the pages are told about jobs of every kind, and about workers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from core.records import DeviceInfo, MeasureRow, MeasureSpec, Profile
-
 LEASE_S = 15.0
 """A worker that has not reported for this long is taken for dead [s]; it reports every 2 s."""
 
 STOPPED = "stopped"
 """What a worker that signed off is said to do."""
+
+IDLE = "idle"
+"""What a worker without a job is said to do."""
 
 
 class JobStatus(StrEnum):
@@ -31,39 +32,76 @@ FINISHED = frozenset({JobStatus.DONE, JobStatus.FAILED, JobStatus.CANCELLED, Job
 """States that a job never leaves. A lost job goes on when its worker comes back."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JobState:
     """One look at a job.
 
-    done, total : buckets with a row, buckets asked for
-    now : the size being measured; None when none is
-    rows : finished rows by ascending size, also of a job that was cancelled or failed
+    kind : "measure" or "sweep"
+    done, total : steps with a row, steps asked for
     message : one sentence: why it waits, what it does, what went wrong
-    submitted_at, measured_at : Unix time [s]; measured_at is the last finished row's, or None
+    protocol : which version of the kind's steps and records it speaks
+    worker : id of the worker that runs or ran it last; None before the first
+    submitted_at, started_at, rows_at, ended_at : Unix time [s]; None until then. rows_at is the
+        last finished row's
+    sent_by, session_id : who sent it and from which tuning session; None where unknown
+    error : what the engine recorded for a failed job
     """
 
     job_id: str
+    kind: str
     status: JobStatus
-    done: int
-    total: int
-    now: int | None
-    rows: tuple[MeasureRow, ...]
-    device: DeviceInfo | None
-    message: str
     submitted_at: float
-    measured_at: float | None
     queue: str
-    spec: MeasureSpec
+    done: int = 0
+    total: int = 0
+    message: str = ""
+    protocol: str = ""
+    worker: str | None = None
+    started_at: float | None = None
+    rows_at: float | None = None
+    ended_at: float | None = None
+    timeout_s: float | None = None
+    sent_by: str | None = None
+    session_id: str | None = None
+    error: str | None = None
 
     @property
     def finished(self) -> bool:
         return self.status in FINISHED
 
-    def profile(self) -> Profile | None:
-        """Rows finished so far as a document; None before the first."""
-        if self.device is None or self.measured_at is None:
-            return None
-        return Profile(self.device, self.spec, self.rows, iso_utc(self.measured_at))
+    @property
+    def share(self) -> float:
+        """Of the steps, 0 to 1."""
+        return self.done / self.total if self.total else 0.0
+
+    @property
+    def progress_text(self) -> str:
+        """How far it is, e.g. "3 of 5 buckets measured"."""
+        return f"{self.done} of {self.total} steps"
+
+    @property
+    def now_text(self) -> str | None:
+        """The step in flight, e.g. "measuring bucket 8"; None when none is."""
+        return None
+
+    @property
+    def place_text(self) -> str:
+        """Where it runs, for a sentence."""
+        return f"on {self.worker}"
+
+    @property
+    def failures_text(self) -> str:
+        """What to say of rows that failed, after the progress; empty if none did."""
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadableJob(JobState):
+    """A job whose record this version cannot read; it can be cancelled and deleted."""
+
+    @property
+    def progress_text(self) -> str:
+        return "its record cannot be read"
 
 
 @dataclass(frozen=True)
@@ -89,6 +127,19 @@ class WorkerInfo:
     @property
     def alive(self) -> bool:
         return self.seen_s_ago < LEASE_S and self.doing != STOPPED
+
+
+@dataclass(frozen=True)
+class QueueView:
+    """One look at everything: workers, jobs (the newest first), and what is missing in words.
+
+    now_s : Unix time by the database's clock [s]
+    """
+
+    workers: tuple[WorkerInfo, ...]
+    jobs: tuple[JobState, ...]
+    missing: tuple[str, ...]
+    now_s: float
 
 
 def iso_utc(time_s: float) -> str:

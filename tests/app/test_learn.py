@@ -6,7 +6,8 @@ import pytest
 
 from app.learning.lessons import LESSONS
 from core.records import DeviceInfo, MeasureRow, MeasureSpec
-from core.store.states import JobState, JobStatus, WorkerInfo
+from core.store.jobs import MeasureJob
+from core.store.states import JobStatus, WorkerInfo
 from tests.app.apptest import figure, numbers, open_app, table_row, texts
 
 TITLES = list(LESSONS)
@@ -239,7 +240,11 @@ def test_a_card_captures_and_compares(monkeypatch):
         MeasureRow(2, error="CaptureError: no"),
     )
     device = DeviceInfo("nvidia-x", "Card X", True)
-    done = JobState("j", JobStatus.DONE, 2, 2, None, rows, device, "", 0, 1.0, "measure.x", spec)
+    done = MeasureJob(
+        **{"job_id": "j", "kind": "measure", "status": JobStatus.DONE, "queue": "measure.x"},
+        **{"done": 2, "total": 2, "submitted_at": 0.0, "rows_at": 1.0},
+        **{"spec": spec, "rows": rows, "device": device},
+    )
     worker = WorkerInfo("w", "h", 1, "nvidia-x", "Card X", "measure.x", "p", 0, 0, 0.0, "idle")
     sent = []
     monkeypatch.setattr(jobs, "workers", lambda: [worker])

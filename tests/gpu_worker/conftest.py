@@ -52,11 +52,12 @@ def endless_spec(*sizes: int) -> MeasureSpec:
 class WorkerProcess:
     """`python -m gpu_worker` as a user would start it."""
 
-    def __init__(self, url: str, name: str, devices: str) -> None:
+    def __init__(self, url: str, name: str, devices: str, simulate: bool) -> None:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "gpu_worker", "--database-url", url),
                 *("--name", name, "--devices", devices),
+                *([] if simulate else ["--no-simulate"]),
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -109,11 +110,11 @@ def client(url: str) -> Iterator[JobClient]:
 
 @pytest.fixture
 def start_worker(url: str) -> Iterator[StartWorker]:
-    """Start workers; all are ended after the test."""
+    """Start workers; all are ended after the test. simulate : one for sweeps too."""
     started: list[WorkerProcess] = []
 
-    def start(name: str = "here", devices: str = "cpu") -> WorkerProcess:
-        worker = WorkerProcess(url, name, devices)
+    def start(name: str = "here", devices: str = "cpu", simulate: bool = False) -> WorkerProcess:
+        worker = WorkerProcess(url, name, devices, simulate)
         started.append(worker)
         return worker
 

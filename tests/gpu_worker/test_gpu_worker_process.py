@@ -15,7 +15,8 @@ from tests.gpu_worker.conftest import StartWorker, wait_for
 
 pytest.importorskip("dbos", reason="the job engine is not installed")
 
-from core.store.jobs import JobClient, queue_name  # noqa: E402
+from core.store.jobs import JobClient  # noqa: E402
+from core.store.kinds.measure import queue_name  # noqa: E402
 from core.store.states import JobStatus  # noqa: E402
 
 pytestmark = [

@@ -13,7 +13,10 @@ import pytest
 from dbos import DBOSClient
 
 from core.records import Profile, profile_from_json, to_json_dict
-from core.store.jobs import CPU_QUEUE, PROTOCOL, WORKFLOW, JobClient, engine_url
+from core.store.engine import engine_url
+from core.store.jobs import JobClient
+from core.store.kinds import MEASURE
+from core.store.kinds.measure import CPU_QUEUE
 from core.store.states import JobStatus
 from tests.conftest import ROOT
 from tests.gpu_worker.conftest import (
@@ -110,10 +113,10 @@ def _pickled_job_is_refused(client: JobClient, url: str) -> None:
     proof = Path(url.removeprefix("sqlite:///")).with_name("executed")
     stranger = DBOSClient(system_database_url=engine_url(url))
     options = {
-        "workflow_name": WORKFLOW,
+        "workflow_name": MEASURE.workflow,
         "queue_name": CPU_QUEUE,
         "workflow_id": "evil",
-        "app_version": PROTOCOL,
+        "app_version": MEASURE.protocol,
     }
     stranger.enqueue(options, Payload(proof))  # pyright: ignore[reportArgumentType]
     stranger.destroy()
@@ -136,17 +139,17 @@ def test_kill_9_loses_at_most_the_bucket_in_flight(
     worker.ready()
     job_id = client.submit(slow_spec(1, 2, 4, 8, 16))
     before = wait_for(client, job_id, lambda state: state.done == 1)[-1]
-    first_pid = client.workers()[0].pid
+    first_pid = client.require_worker().pid
     measuring = children_of(first_pid)
     assert len(measuring) == 1
     os.kill(first_pid, signal.SIGKILL)
 
     middle = wait_for(client, job_id, lambda state: state.done == 3)[-1]
     assert all(row in middle.rows for row in before.rows)
-    assert client.workers()[0].executor_id == "here-cpu"
-    assert client.workers()[0].pid != first_pid
+    again = client.require_worker()
+    assert again.executor_id == "here-cpu" and again.pid != first_pid
     assert not alive(measuring[0])
-    second_pid = client.workers()[0].pid
+    second_pid = again.pid
     worker.stop(signal.SIGKILL)
 
     again = start_worker()

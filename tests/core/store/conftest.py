@@ -11,7 +11,8 @@ import pytest
 
 from core.store import workers as heartbeats
 from core.store.database import make_engine
-from core.store.jobs import PROTOCOL, JobClient, migrate
+from core.store.jobs import JobClient, migrate
+from core.store.kinds import MEASURE
 from core.store.sessions import SessionStore
 from core.store.workers import Identity
 from tests.core.store.postgres import TestServer
@@ -84,7 +85,9 @@ def report(url: str) -> Iterator[Callable[..., None]]:
     """Write a heartbeat: report("gpu0", "measure.nvidia-h200", doing="idle", ...)."""
     engine = make_engine(url)
 
-    def write(executor_id: str, queue: str, doing: str = "idle", protocol: str = PROTOCOL) -> None:
+    def write(
+        executor_id: str, queue: str, doing: str = "idle", protocol: str = MEASURE.protocol
+    ) -> None:
         kind = queue.removeprefix("measure.")
         who = Identity(executor_id, "host", 1, kind, kind.upper(), queue, protocol)
         heartbeats.beat(engine, who, time.time(), doing)

@@ -14,14 +14,10 @@ from core.errors import JobError, NoWorkerError, SettingError
 from core.records import MeasureSpec
 from core.store import states
 from core.store.database import JOBS, WORKERS, make_engine
-from core.store.jobs import (
-    CPU_QUEUE,
-    PROTOCOL,
-    WORKFLOW,
-    JobClient,
-    PickleRefusedError,
-    engine_url,
-)
+from core.store.engine import PickleRefusedError, engine_url
+from core.store.jobs import JobClient
+from core.store.kinds import MEASURE
+from core.store.kinds.measure import CPU_QUEUE
 from core.store.states import JobStatus
 
 SPEC = MeasureSpec((4, 1, 2), samples=7)
@@ -53,7 +49,7 @@ def test_a_worker_of_another_protocol_is_named(client: JobClient, report: Report
     """It will never take the job, so the user is told to update it."""
     report("old-cpu", CPU_QUEUE, protocol="measure-0")
     state = client.state(client.submit(SPEC))
-    assert "measure-0" in state.message and PROTOCOL in state.message
+    assert "measure-0" in state.message and MEASURE.protocol in state.message
 
 
 def test_a_busy_worker_is_named(client: JobClient, report: Report) -> None:
@@ -178,7 +174,7 @@ class Trap:
 def test_client_never_unpickles(client: JobClient, url: str) -> None:
     """A job that another program queued in pickle is refused when its content is asked for."""
     stranger = DBOSClient(system_database_url=engine_url(url))
-    options = {"workflow_name": WORKFLOW, "queue_name": CPU_QUEUE, "workflow_id": "evil"}
+    options = {"workflow_name": MEASURE.workflow, "queue_name": CPU_QUEUE, "workflow_id": "evil"}
     stranger.enqueue(options, Trap())  # pyright: ignore[reportArgumentType]
     stranger.destroy()
     found = client._client.list_workflows(workflow_ids=["evil"])[0]

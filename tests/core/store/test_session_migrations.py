@@ -68,6 +68,14 @@ ROWS: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
     "0003": {"people": {"who": "ana", "name": "ana@example.org", "seen_at": 4.5}},
+    "0004": {
+        "measure_jobs": {
+            "job_id": "j2", "spec": '{"format": 1}', "queue": "simulate", "queue_fixed": False,
+            "timeout_s": 60.0, "submitted_at": 1_764_489_600.25, "cancelled_at": None,
+            "kind": "sweep", "sent_by": "ana", "session_id": "s", "workload": "d",
+            "trying": "point 3", "tries": 2,
+        },
+    },
 }  # fmt: skip
 
 
@@ -79,17 +87,19 @@ def engine(empty_url: str) -> Iterator[sa.Engine]:
 
 
 def _insert(engine: sa.Engine, tables: dict[str, dict[str, Any]]) -> None:
+    names = [table.name for table in METADATA.sorted_tables if table.name in tables]
     with engine.begin() as connection:
-        for name, row in tables.items():
+        for name in names:
             table = sa.Table(name, sa.MetaData(), autoload_with=connection)
-            connection.execute(sa.insert(table).values(row))
+            connection.execute(sa.insert(table).values(tables[name]))
 
 
 def _check(engine: sa.Engine, tables: dict[str, dict[str, Any]]) -> None:
     with engine.connect() as connection:
         for name, row in tables.items():
             table = sa.Table(name, sa.MetaData(), autoload_with=connection)
-            assert dict(connection.execute(sa.select(table)).mappings().one()) == row
+            found = dict(connection.execute(sa.select(table)).mappings().one())
+            assert {column: found[column] for column in row} == row
 
 
 def _shape(engine: sa.Engine) -> dict[str, Any]:
@@ -181,6 +191,18 @@ def test_an_old_session_is_read(engine: sa.Engine, empty_url: str) -> None:
     assert store.load("s", "ana").document.settings == {"k": 3}
     assert store.open_link("t", "ben")[0] == "s"
     store.close()
+
+
+def test_a_job_from_before_there_were_kinds_is_a_measurement(
+    engine: sa.Engine, empty_url: str
+) -> None:
+    """It was tried never, nobody is known to have sent it, and it needs no requests."""
+    migrate_tables(empty_url, "0003")
+    _insert(engine, ROWS["0001"])
+    migrate_tables(empty_url)
+    new = {"kind": "measure", "tries": 0}
+    new |= dict.fromkeys(("sent_by", "session_id", "workload", "trying"))
+    _check(engine, {"measure_jobs": {**ROWS["0001"]["measure_jobs"], **new}})
 
 
 def test_a_newer_database_is_left_alone(engine: sa.Engine, empty_url: str) -> None:

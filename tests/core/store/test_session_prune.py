@@ -30,10 +30,21 @@ def _age(url: str, table: sa.Table, column: str, days: float) -> None:
     engine.dispose()
 
 
+def _age_ends(url: str, days: float) -> None:
+    """The engine's own account of when jobs ended."""
+    engine = make_engine(url)
+    schema = "dbos." if engine.dialect.name == "postgresql" else ""
+    change = f"UPDATE {schema}workflow_status SET completed_at = completed_at - :ms"
+    with engine.begin() as connection:
+        connection.execute(sa.text(change), {"ms": int(days * DAY_S * 1000)})
+    engine.dispose()
+
+
 def test_finished_jobs_go_after_their_time(
     url: str, client: JobClient, store: SessionStore, report: Callable[..., None]
 ) -> None:
-    """Neither a waiting job, nor a young one, nor one that a session names."""
+    """So long after their end. Neither a waiting job, nor a young one, nor one that a session names
+    goes."""
     spec = MeasureSpec((1, 2))
     ended, waiting, named = (client.submit(spec) for _ in range(3))
     for job_id in (ended, named):
@@ -41,9 +52,11 @@ def test_finished_jobs_go_after_their_time(
     session_id = store.create("ana", TuningSession("Named", jobs=(named,)))
     report("silent", "measure.cpu")
     assert prune(url) == NOTHING
-    _age(url, JOBS, "submitted_at", 29)
+    _age(url, JOBS, "submitted_at", 31)
     assert prune(url) == NOTHING
-    _age(url, JOBS, "submitted_at", 2)
+    _age_ends(url, 29)
+    assert prune(url) == NOTHING
+    _age_ends(url, 2)
     _age(url, WORKERS, "seen_at", 8)
     young = client.submit(spec)
     client.cancel(young)
@@ -130,7 +143,30 @@ def test_the_command(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Deleted 0 finished jobs, 0 silent workers" in capsys.readouterr().out
     assert main(["prune", "--url", url, "--versions", "0"]) == 2
     assert "versions is 0" in capsys.readouterr().err
+    assert main(["prune", "--url", url, "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
     with pytest.raises(SettingError, match="job_days is -1"):
         Retention(job_days=-1)
     with pytest.raises(SettingError, match="job_days is nan"):
         Retention(job_days=float("nan"))
+
+
+def test_the_environment_says_what_is_kept(
+    url: str, client: JobClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """BUCKETWISE_JOB_DAYS holds for `prune` without an option; an option goes before it; "inf"
+    keeps for good; what is no number is a sentence, and no matter for `migrate`."""
+    client.cancel(client.submit(MeasureSpec((1,))))
+    _age(url, JOBS, "submitted_at", 9)
+    _age_ends(url, 9)
+    monkeypatch.setenv("BUCKETWISE_JOB_DAYS", "inf")
+    assert main(["prune", "--url", url]) == 0 and len(client.jobs()) == 1
+    monkeypatch.setenv("BUCKETWISE_JOB_DAYS", "soon")
+    assert main(["prune", "--url", url]) == 2
+    assert "BUCKETWISE_JOB_DAYS is 'soon'; a number is expected." in capsys.readouterr().err
+    assert main(["migrate", "--url", url]) == 0
+    monkeypatch.setenv("BUCKETWISE_JOB_DAYS", "8")
+    assert main(["prune", "--url", url, "--job-days", "10"]) == 0 and len(client.jobs()) == 1
+    assert main(["prune", "--url", url, "--quiet"]) == 0
+    assert capsys.readouterr().out.endswith("kept 0 old jobs that cannot be read.\n")
+    assert client.jobs() == []
