@@ -44,7 +44,8 @@ def recent_measurement() -> str | None:
 
 
 def workers() -> list[WorkerInfo]:
-    return _client().workers()
+    """Those that measure."""
+    return _client().workers(MEASURE)
 
 
 def job_profile(job_id: str) -> Profile | None:

@@ -250,9 +250,10 @@ class JobClient:
         states = self._states(rows, workers)
         return QueueView(tuple(workers), tuple(states), missing_texts(states, workers), now)
 
-    def workers(self) -> list[WorkerInfo]:
-        """Every worker that ever reported, live ones first."""
-        return heartbeats.read_workers(self._engine)
+    def workers(self, kind: Kind | None = None) -> list[WorkerInfo]:
+        """Every worker that reported and is remembered, live ones first. kind : for jobs of it."""
+        found = heartbeats.read_workers(self._engine)
+        return [w for w in found if kind is None or w.queue.startswith(kind.queues)]
 
     def require_worker(self, kind: Kind = MEASURE) -> WorkerInfo:
         """A live worker for this kind. Raises NoWorkerError with the way to start one."""

@@ -20,6 +20,7 @@ class Kind:
     protocol : version of its steps and records. Raise it when a step is added, removed or
         reordered: a worker only takes jobs of its own protocol
     workflow : the workflow's name in the engine
+    queues : how the names of its queues begin
     spec : class of what is asked for
     to_json : the spec as the workflow's first argument
     read : the state from what all kinds share, the job's row in our table and the finished steps.
@@ -31,6 +32,7 @@ class Kind:
     name: str
     protocol: str
     workflow: str
+    queues: str
     spec: type
     to_json: Callable[[Any], dict[str, Any]]
     read: Callable[[Mapping[str, Any], Mapping[str, Any], Sequence[Step]], JobState]

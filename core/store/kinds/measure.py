@@ -106,6 +106,7 @@ MEASURE = Kind(
     name="measure",
     protocol="measure-1",
     workflow="measure",
+    queues="measure.",
     spec=MeasureSpec,
     to_json=to_json_dict,
     read=_read,

@@ -79,6 +79,7 @@ SWEEP = Kind(
     name="sweep",
     protocol="sweep-1",
     workflow="sweep",
+    queues=SIMULATE_QUEUE,
     spec=SweepSpec,
     to_json=sweep_to_json,
     read=_read,
