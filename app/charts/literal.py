@@ -5,6 +5,7 @@ Plotly reads <b>, <a href> and entities in names, titles and hover texts as mark
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ import plotly.graph_objects as go
 
 from core.plain_text import plain_line
 
+_MARKUP = re.compile(r"[<>&\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 TRACE_TEXTS = ("name", "x", "y", "customdata", "text")
 
 
@@ -28,49 +30,61 @@ def literal_figure(figure: go.Figure) -> go.Figure:
 
     Hover templates stay: the charts write them, and they hold no text from outside.
     """
-    if not any(True for _ in _marked(figure)):
+    if not _holds_markup(list(_figure_texts(figure))):
         return figure
     safe = go.Figure(figure)
-    for owner, name in list(_marked(safe)):
-        value = owner[name]
-        owner[name] = literal(value) if isinstance(value, str) else _literal_values(value)
+    layout: Any = safe.layout
+    axes: list[Any] = [*safe.select_xaxes(), *safe.select_yaxes()]
+    for owner in (layout.title, *layout.annotations, *(axis.title for axis in axes)):
+        if owner.text:
+            owner.text = literal(owner.text)
+    for trace in safe.data:
+        for name in TRACE_TEXTS:
+            if name in trace and _holds_markup(trace[name]):
+                trace[name] = _literal_value(trace[name])
     return safe
 
 
-def _marked(figure: go.Figure) -> Iterator[tuple[Any, str]]:
-    """Where markup stands: an object of the figure, and the name of its attribute."""
-    owners: list[tuple[Any, str]] = [
-        (trace, name) for trace in figure.data for name in TRACE_TEXTS if name in trace
-    ]
-    owners += [(figure.layout.title, "text")]
-    owners += [(note, "text") for note in figure.layout.annotations]
-    owners += [(axis.title, "text") for axis in (*figure.select_xaxes(), *figure.select_yaxes())]
-    for owner, name in owners:
-        if owner[name] is not None and _holds_markup(owner[name]):
-            yield owner, name
+def _figure_texts(figure: go.Figure) -> Iterator[Any]:
+    """What may hold text, as it was given.
 
-
-def _speaks(text: str) -> bool:
-    return any(sign in text for sign in "<>&") or not text.isprintable()
+    Read from the plain dictionaries behind the figure: through its attributes, each of which is
+    checked, this would take milliseconds a chart.
+    """
+    for trace in figure._data:  # pyright: ignore
+        yield from (trace[name] for name in TRACE_TEXTS if name in trace)
+    layout: Any = figure._layout  # pyright: ignore
+    for name, value in layout.items():
+        if name == "annotations":
+            yield from (note.get("text") for note in value)
+        elif isinstance(value, dict) and "title" in value:
+            yield value["title"].get("text")
+    yield layout.get("title", {}).get("text")
 
 
 def _holds_markup(values: Any) -> bool:
+    return _MARKUP.search("".join(_texts(values))) is not None
+
+
+def _texts(values: Any) -> Iterator[str]:
+    """Every text in nested lists; arrays of numbers are not looked through."""
     if isinstance(values, str):
-        return _speaks(values)
-    if not _nested(values) or (isinstance(values, np.ndarray) and values.dtype.kind in "iufb"):
-        return False
-    return any(_holds_markup(value) for value in values)
+        yield values
+    elif _nested(values) and not (isinstance(values, np.ndarray) and values.dtype.kind in "iufb"):
+        if isinstance(values, np.ndarray):
+            values = values.tolist()
+        for value in values:
+            if isinstance(value, str):
+                yield value
+            elif _nested(value):
+                yield from _texts(value)
 
 
 def _nested(value: Any) -> bool:
     return isinstance(value, (list, tuple, np.ndarray))
 
 
-def _literal_values(values: Any) -> list[Any]:
-    return [_literal_value(value) for value in values]
-
-
 def _literal_value(value: Any) -> Any:
     if isinstance(value, str):
         return literal(value)
-    return _literal_values(value) if _nested(value) else value
+    return [_literal_value(item) for item in value] if _nested(value) else value
