@@ -37,7 +37,8 @@ def figure_csv(figure: go.Figure, origin: str) -> str:
 
 
 def title_of(figure: go.Figure) -> str:
-    return figure.layout.title.text or "" if figure.layout.title else ""
+    layout: Any = figure.layout
+    return layout.title.text or ""
 
 
 def _trace_rows(figure: go.Figure, trace: Any) -> Iterator[Row]:
@@ -64,13 +65,13 @@ def _listed(values: Any) -> list[Any]:
 
 def _panel(figure: go.Figure, trace: Any) -> str:
     """Title of the subplot that a trace is in: the note on top of its axes."""
+    layout: Any = figure.layout
     x_axis, y_axis = (
-        figure.layout[f"{axis[0]}axis{axis[1:]}"]
-        for axis in (trace.xaxis or "x", trace.yaxis or "y")
+        layout[f"{axis[0]}axis{axis[1:]}"] for axis in (trace.xaxis or "x", trace.yaxis or "y")
     )
     left, right = x_axis.domain or (0.0, 1.0)
     top = (y_axis.domain or (0.0, 1.0))[1]
-    for note in figure.layout.annotations:
+    for note in layout.annotations:
         on_top = note.yref == "paper" and note.yanchor == "bottom" and abs(note.y - top) < 1e-6
         if on_top and note.xref == "paper" and left - 1e-6 <= note.x <= right + 1e-6:
             return note.text
@@ -79,10 +80,11 @@ def _panel(figure: go.Figure, trace: Any) -> str:
 
 def _axis_title(figure: go.Figure, letter: str, axis: str) -> str:
     """The axis' own title, else one of the same direction: shared axes carry it once."""
-    own = figure.layout[f"{letter}axis{axis[1:]}"].title.text
+    layout: Any = figure.layout
+    own = layout[f"{letter}axis{axis[1:]}"].title.text
     if own:
         return own
-    others = figure.select_xaxes() if letter == "x" else figure.select_yaxes()
+    others: Any = figure.select_xaxes() if letter == "x" else figure.select_yaxes()
     return next((other.title.text for other in others if other.title.text), letter)
 
 
