@@ -15,7 +15,6 @@ from app.serving_choice import ServingLimits as ServingLimits
 from app.serving_inputs import serving_limits
 from core.engines import ENGINES
 from core.errors import ProjectError
-from core.padding import PaddingReport
 from core.records import BucketSet, SizeUnit, StepHistogram
 
 POWERS = "Powers of two"
@@ -38,15 +37,20 @@ def today() -> EngineChoice | None:
     return state.session().values.get("engine_choice")
 
 
-def padding_of(bucket_set: BucketSet, histogram: StepHistogram) -> PaddingReport:
-    """Padding of a set: by the engine's own rule for an engine's own list, else rounding up."""
-    choice = today() if bucket_set.name == TODAY else None
+def engine_of(bucket_set: BucketSet) -> EngineChoice | None:
+    """The engine whose own list a set is, and whose rule its steps follow; None: they round up."""
+    if bucket_set.name == TODAY:
+        return today()
     for name in ENGINES:
         if bucket_set.name == _set_label(name):
-            choice = EngineChoice(name, None, None, shared_settings(name))
-    if choice is not None:
-        return compute.padding_by_engine(choice, histogram)
-    return compute.padding(histogram, bucket_set.sizes)
+            return EngineChoice(name, None, None, shared_settings(name))
+    return None
+
+
+def engines_of(sets: Sequence[BucketSet]) -> dict[str, EngineChoice]:
+    """{name of a set: the engine whose own list it is}."""
+    found = {item.name: engine_of(item) for item in sets}
+    return {name: choice for name, choice in found.items() if choice is not None}
 
 
 def _set_label(name: str) -> str:

@@ -40,9 +40,13 @@ def worth_section(
         key = state.remember("trade_axis", next(iter(AXES)))
         right.segmented_control("Against", list(AXES), key=key, required=True)
         marked = [*sets, *_defaults(histogram, sets)]
-        trade = compute.weighed(histogram, marked, best, view.cost, view.memory)
+        trade = compute.weighed(
+            *(histogram, marked, best, view.cost, view.memory), inputs.engines_of(marked)
+        )
         _clickable(trade, {v.bucket_set.name: v.colour for v in views}, state.keep("trade_axis"))
-    trade = compute.weighed(histogram, sets, best, view.cost, view.memory)
+    trade = compute.weighed(
+        *(histogram, sets, best, view.cost, view.memory), inputs.engines_of(sets)
+    )
     for sentence in advice(trade):
         st.markdown(f"- {sentence}")
     st.caption(f"Step times, memory and start-up in this advice are {trade.origin}.")

@@ -58,9 +58,16 @@ def _graphs_at_all(trade: TradeOff) -> str | None:
 
 
 def _uncovered(trade: TradeOff, point: TradePoint) -> str | None:
-    """Steps above the largest size run eager; one graph more holds them."""
+    """Steps without a graph run eager; one graph more, or padding, holds them."""
     if point.coverage >= 1:
         return None
+    if point.eager_below > 0:
+        return (
+            f"{point.name}: {100 * (1 - point.coverage):.1f} % of the steps run eager, "
+            f"{100 * point.eager_below:.1f} % though its largest graph, {point.sizes[-1]}, would "
+            "hold them: by this engine's rule they are not padded up. Turn its padding on, or "
+            "capture their sizes."
+        )
     return (
         f"{point.name}: {100 * (1 - point.coverage):.1f} % of the steps run eager, being larger "
         f"than its largest graph, {point.sizes[-1]}. Add {trade.largest}."

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.buckets import set_cost
 from core.engines import ENGINES
+from core.engines.padding import EnginePadding, engine_padding
 from core.errors import ProjectError
-from core.padding import padding_report
+from core.mean_step import mean_step_us
 from core.records import SizeUnit, StepCost, StepHistogram
 
 
@@ -17,7 +17,8 @@ from core.records import SizeUnit, StepCost, StepHistogram
 class Baseline:
     """One engine's default list on a histogram.
 
-    cost : padded slots, or us over all steps (steps above the largest size run eager); None and
+    padding : what the engine's own rule does with the steps
+    cost : padded slots, or us over all steps (steps without a graph run eager); None and
         `skipped` says why where the engine has no list for this unit
     """
 
@@ -29,6 +30,7 @@ class Baseline:
     cost: float | None
     notes: tuple[str, ...] = ()
     skipped: str | None = None
+    padding: EnginePadding | None = None
 
 
 def engine_baselines(
@@ -55,10 +57,17 @@ def _baseline(
         return _skipped(name, f"its list counts {found.unit.value}")
     if not found.sizes:
         return _skipped(name, "captures nothing with these settings")
-    report = padding_report(histogram, found.sizes)
-    value = set_cost(histogram, found.sizes, cost)
+    try:
+        padding = engine_padding(engine, histogram, None, None, settings)
+    except ProjectError as error:
+        return _skipped(name, str(error))
+    report = padding.report
+    value: float = report.padded_total
+    if cost is not None:
+        value = mean_step_us(padding.steps, report, cost) * padding.steps.total_steps
     return Baseline(
-        name, engine.label, found.sizes, report.waste, report.coverage, value, found.notes
+        *(name, engine.label, found.sizes, report.waste, report.coverage, value, found.notes),
+        padding=padding,
     )
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.errors import HistogramError, SettingError
-from core.padding import padding_report
-from core.records import FloatArray, IntArray, StepCost, StepHistogram
+from core.mean_step import step_times_us
+from core.padding import EAGER, LookUp, PaddingReport, bucket_of, dispatched_report
+from core.records import FloatArray, IntArray, StepCost, StepHistogram, normalised_sizes
 from core.step_cost import capture_ms_at, check_units, eager_us_at, graph_step_us_at
 from core.verdicts import UPTIME_S, Horizon, Verdict, verdict_of
 
@@ -107,9 +108,11 @@ def bucket_break_even(
     *,
     uptime_s: float = UPTIME_S,
     restore_ms: float | None = None,
+    look_up: LookUp = bucket_of,
 ) -> SetBreakEven:
     """When each bucket of a set pays back for this traffic, and the whole set.
 
+    look_up : which size a step replays; an engine's own rule, else rounding up
     uptime_s : how long the engine runs between restarts; what pays back later is left eager [s]
     restore_ms : of one graph that is restored from disk instead of captured; 0 saves at once [ms]
     Raises CaptureSizesError, HistogramError (no step), SettingError, CostUnitError.
@@ -119,21 +122,20 @@ def bucket_break_even(
     if not math.isfinite(uptime_s) or uptime_s <= 0:
         raise SettingError(f"The uptime is {uptime_s} s; give a number above 0.")
     check_units(cost, histogram.unit)
-    report = padding_report(histogram, capture_sizes)
-    ladder = np.array(report.capture_sizes, np.int64)
+    sizes = normalised_sizes(capture_sizes)
+    report = dispatched_report(histogram, sizes, look_up(histogram.sizes, sizes))
+    ladder = np.array(sizes, np.int64)
     graph_us = graph_step_us_at(cost, ladder)
     capture_us = 1e3 * _capture_ms(cost, ladder, restore_ms)
     eager_us = _eager_means(histogram, report.bucket_by_size, ladder, cost)
     horizon = Horizon(histogram.duration_s, uptime_s)
     rows = []
-    for i, size in enumerate(report.capture_sizes):
+    for i, size in enumerate(sizes):
         hits = int(report.hits[i])
         row = _weigh(
             size, hits, float(eager_us[i]), float(graph_us[i]), float(capture_us[i]), horizon
         )
-        last = i + 1 == len(ladder)
-        instead = row.eager_us if last else float(graph_us[i + 1])
-        rows.append(_beside(row, instead, None if last else int(ladder[i + 1])))
+        rows.append(_beside(row, _without(histogram, report, size, look_up), cost))
     return SetBreakEven(tuple(rows), _whole(rows, histogram, report.bucket_by_size, cost, horizon))
 
 
@@ -145,12 +147,33 @@ def _capture_ms(cost: StepCost, ladder: IntArray, restore_ms: float | None) -> F
     return np.full(len(ladder), float(restore_ms))
 
 
-def _beside(row: BucketBreakEven, instead_us: float, next_size: int | None) -> BucketBreakEven:
+@dataclass(frozen=True)
+class _Without:
+    """The steps of one bucket, and what they would replay if it alone were missing."""
+
+    sizes: IntArray
+    steps: IntArray
+    bucket: IntArray
+
+
+def _without(
+    histogram: StepHistogram, report: PaddingReport, size: int, look_up: LookUp
+) -> _Without:
+    own = report.bucket_by_size == size
+    sizes, steps = histogram.sizes[own], histogram.steps[own]
+    others = [n for n in report.capture_sizes if n != size]
+    bucket = look_up(sizes, others) if others else np.full(len(sizes), EAGER, np.int64)
+    return _Without(sizes, steps, bucket)
+
+
+def _beside(row: BucketBreakEven, instead: _Without, cost: StepCost) -> BucketBreakEven:
     """The row with what would happen to its steps if it alone were missing."""
     if not row.hits:
         return row
-    without = instead_us - row.graph_us
-    where = "run eager" if next_size is None else f"run in {next_size}"
+    times = step_times_us(instead.sizes, instead.bucket, cost)
+    without = float(times @ instead.steps) / row.hits - row.graph_us
+    found = np.unique(instead.bucket[instead.steps > 0]).tolist()
+    where = " or ".join(f"run in {n}" if n != EAGER else "run eager" for n in found[::-1])
     more = f"{without:,.0f} us more" if without > 0 else "no longer, so it can go"
     reason = f"{row.reason} Without it they would {where} and take {more}."
     return replace(row, reason=reason, without_us=without)

@@ -1,11 +1,19 @@
-"""Mean step time of some traffic, from what each of its steps replays."""
+"""Step times of some traffic, from what each of its steps replays."""
 
 from __future__ import annotations
 
 from core.errors import HistogramError
 from core.padding import EAGER, PaddingReport
-from core.records import StepCost, StepHistogram
+from core.records import FloatArray, IntArray, StepCost, StepHistogram
 from core.step_cost import check_units, eager_us_at, graph_step_us_at
+
+
+def step_times_us(sizes: IntArray, bucket: IntArray, cost: StepCost) -> FloatArray:
+    """Wall time of steps that replay these buckets, eager where they are -1: (n,) [us]."""
+    times = eager_us_at(cost, sizes)
+    graph = bucket != EAGER
+    times[graph] = graph_step_us_at(cost, bucket[graph])
+    return times
 
 
 def mean_step_us(histogram: StepHistogram, report: PaddingReport, cost: StepCost) -> float:
@@ -17,7 +25,5 @@ def mean_step_us(histogram: StepHistogram, report: PaddingReport, cost: StepCost
     if histogram.total_steps == 0:
         raise HistogramError("The histogram holds no step, so there is no mean.")
     check_units(cost, histogram.unit)
-    times = eager_us_at(cost, histogram.sizes)
-    graph = report.bucket_by_size != EAGER
-    times[graph] = graph_step_us_at(cost, report.bucket_by_size[graph])
+    times = step_times_us(histogram.sizes, report.bucket_by_size, cost)
     return float(times @ histogram.steps) / histogram.total_steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ from core.records import IntArray, SizeUnit, StepHistogram, normalised_sizes
 
 EAGER = -1
 """What `bucket_of` gives for a size that no capture size holds."""
+
+LookUp = Callable[[IntArray, Sequence[int]], IntArray]
+"""(n,) step sizes and capture sizes -> (n,) the size that each step replays, -1 for none."""
 
 
 def bucket_of(sizes: Sequence[int] | IntArray, capture_sizes: Sequence[int] | IntArray) -> IntArray:

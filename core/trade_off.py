@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.buckets import Frontier, Limits, frontier, set_cost
+from core.engines.padding import EnginePadding
 from core.errors import HistogramError
+from core.mean_step import mean_step_us, step_times_us
 from core.memory import graph_bytes
-from core.padding import padding_report
+from core.padding import PaddingReport, padding_report
 from core.records import (
     BucketSet,
     FloatArray,
     GraphMemory,
-    IntArray,
     PoolPolicy,
     StepCost,
     StepHistogram,
 )
-from core.step_cost import capture_ms_at, eager_us_at, graph_step_us_at
+from core.step_cost import capture_ms_at, graph_step_us_at
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class TradePoint:
 
     step_us : mean over all steps of the histogram, eager ones included [us]
     capture_s : of all its graphs [s]; unused : sizes without a step
+    eager_below : share of the steps that run eager although a larger graph is captured, where an
+        engine's rule does not pad them up
     """
 
     name: str
@@ -39,6 +42,7 @@ class TradePoint:
     waste: float
     coverage: float
     unused: tuple[int, ...] = ()
+    eager_below: float = 0.0
 
     @property
     def num_graphs(self) -> int:
@@ -76,21 +80,28 @@ def trade_point(
     cost: StepCost,
     memory: GraphMemory,
     policy: PoolPolicy,
+    by_engine: EnginePadding | None = None,
 ) -> TradePoint:
-    """A set weighed on a histogram. Raises CaptureSizesError, HistogramError."""
+    """A set weighed on a histogram: rounding up, or as an engine dispatched its steps.
+
+    Raises CaptureSizesError, HistogramError.
+    """
     if histogram.total_steps == 0:
         raise HistogramError("The histogram holds no step, so no set can be weighed on it.")
     sizes = bucket_set.sizes
-    report = padding_report(histogram, sizes)
+    report = by_engine.report if by_engine else padding_report(histogram, sizes)
+    steps = by_engine.steps if by_engine else histogram
+    below = report.uncovered.steps[report.uncovered.sizes < sizes[-1]].sum()
     return TradePoint(
         bucket_set.name,
         sizes,
-        set_cost(histogram, sizes, cost) / histogram.total_steps,
+        mean_step_us(steps, report, cost),
         graph_bytes(sizes, memory, policy),
         float(capture_ms_at(cost, sizes).sum()) / 1e3,
         report.waste,
         report.coverage,
         report.unused,
+        float(below) / steps.total_steps,
     )
 
 
@@ -101,12 +112,14 @@ def trade_off(
     policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
     *,
     sets: Sequence[BucketSet] = (),
+    by_engine: Mapping[str, EnginePadding] | None = None,
     max_graphs: int = 64,
     limits: Limits | None = None,
     found: Frontier | None = None,
 ) -> TradeOff:
     """The frontier in step time, memory and capture time, with sets marked on it.
 
+    by_engine : {name of a set: what its engine does with the steps}; other sets round up
     found : the frontier if it is known already (by time). Raises as `frontier` does.
     """
     limits = limits or Limits()
@@ -130,10 +143,13 @@ def trade_off(
     )
     if not best:
         raise HistogramError("No set of graphs is faster than running every step eagerly.")
-    steps = histogram.total_steps
+    steps, rules = histogram.total_steps, by_engine or {}
     return TradeOff(
         best,
-        tuple(trade_point(histogram, item, cost, memory, policy) for item in sets),
+        tuple(
+            trade_point(histogram, item, cost, memory, policy, rules.get(item.name))
+            for item in sets
+        ),
         knee(best),
         set_cost(histogram, histogram.sizes[histogram.steps > 0], cost) / steps,
         set_cost(histogram, (), cost) / steps,
@@ -157,16 +173,12 @@ def knee(points: Sequence[TradePoint]) -> TradePoint:
     return points[int(np.argmin(x + y))]
 
 
-def lost_us_by_size(
-    histogram: StepHistogram, capture_sizes: Sequence[int] | IntArray, cost: StepCost
-) -> FloatArray:
+def lost_us_by_size(histogram: StepHistogram, report: PaddingReport, cost: StepCost) -> FloatArray:
     """Time that the steps of each size lose against a graph of exactly that size: (m,) [us].
 
-    Below 0 where the padded or eager step is faster. Raises CaptureSizesError.
+    report : what the steps replay, by rounding up or by an engine's rule
+    Below 0 where the padded or eager step is faster.
     """
-    report = padding_report(histogram, capture_sizes)
     exact = graph_step_us_at(cost, histogram.sizes)
-    graph = report.bucket_by_size >= 0
-    taken = eager_us_at(cost, histogram.sizes)
-    taken[graph] = graph_step_us_at(cost, report.bucket_by_size[graph])
+    taken = step_times_us(histogram.sizes, report.bucket_by_size, cost)
     return (taken - exact) * histogram.steps

@@ -57,7 +57,8 @@ with st.expander("How graphs come about, and how long the engine runs"):
 try:
     view = chosen_cost()
     result = compute.bucket_break_even(
-        found.histogram, picked.sizes, view.cost, uptime_s, restore_ms
+        *(found.histogram, picked.sizes, view.cost),
+        *(uptime_s, restore_ms, inputs.engine_of(picked)),
     )
 except ProjectError as error:
     st.error(str(error))

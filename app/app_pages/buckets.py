@@ -40,18 +40,19 @@ try:
 except ProjectError as error:
     st.error(str(error))
     st.stop()
-views = []
+views, runs = [], []
 for item in sets:
     try:
-        report = inputs.padding_of(item, found.histogram)
+        replayed = compute.replayed(found.histogram, item.sizes, inputs.engine_of(item))
     except ProjectError as error:
         st.warning(f"{item.name}: {error}")
     else:
-        views.append(SetView(item, report, state.colour_of(item.name)))
+        runs.append(replayed)
+        views.append(SetView(item, replayed.report, state.colour_of(item.name)))
 if not views:
     st.stop()
 sets = [v.bucket_set for v in views]
-step_us = [compute.step_us(found.histogram, v.report, view.cost) for v in views]
+step_us = [compute.step_us(run, view.cost) for run in runs]
 taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]
 steps = found.histogram
 origin = f"steps {steps.origin.value}; step times and graph memory {view.cost.origin.value}"
@@ -65,7 +66,7 @@ st.caption(
 
 
 def lost_time():
-    lost = [compute.lost_us(steps, s.sizes, view.cost) for s in sets]
+    lost = [compute.lost_us(run, view.cost) for run in runs]
     return lost_time_figure(views, steps, lost, view.cost.origin.value)
 
 

@@ -1,5 +1,6 @@
 """Cached calls into core; st.cache_data lives in this room alone."""
 
+from app.compute.calibration import calibration
 from app.compute.cost import (
     CostView,
     cost_view,
@@ -10,6 +11,7 @@ from app.compute.cost import (
 )
 from app.compute.decision import (
     MAX_GRAPHS,
+    Replayed,
     best_frontier,
     best_set,
     bucket_break_even,
@@ -18,7 +20,7 @@ from app.compute.decision import (
     halves,
     held_out,
     lost_us,
-    padding,
+    replayed,
     rescored,
     step_us,
     weighed,
@@ -48,10 +50,12 @@ __all__ = [
     "CostView",
     "EngineDefault",
     "MAX_GRAPHS",
+    "Replayed",
     "best_frontier",
     "best_set",
     "bucket_break_even",
     "change",
+    "calibration",
     "capacity_curves",
     "capacity_mark",
     "checked",
@@ -68,11 +72,11 @@ __all__ = [
     "length_marks",
     "lost_us",
     "model_config",
-    "padding",
     "padding_by_engine",
     "profiles_that_ship",
     "profiles_to_compare",
     "reading",
+    "replayed",
     "rescored",
     "scaled",
     "served",

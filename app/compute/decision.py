@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
 from app.best_choice import TIME, BestChoice
+from app.compute.engines import padding_by_engine
 from app.compute.hashing import HASH
+from app.engine_choice import EngineChoice
 from core import break_even as break_even_core
 from core.advice import change_sentence
 from core.buckets import Frontier, Limits, frontier
@@ -32,8 +36,29 @@ from core.trade_off import TradeOff, lost_us_by_size, trade_off, trade_point
 MAX_GRAPHS = 64
 
 
+@dataclass(frozen=True)
+class Replayed:
+    """What the steps of some traffic replay with a bucket set.
+
+    steps : the histogram, in the engine's unit where an engine's rule was followed
+    """
+
+    steps: StepHistogram
+    report: PaddingReport
+
+
+def replayed(
+    histogram: StepHistogram, sizes: tuple[int, ...], engine: EngineChoice | None = None
+) -> Replayed:
+    """By the rule of the engine whose own list this is, else by rounding up. Raises InputError."""
+    if engine is None:
+        return Replayed(histogram, _padding(histogram, sizes))
+    found = padding_by_engine(engine, histogram)
+    return Replayed(found.steps, found.report)
+
+
 @st.cache_data(max_entries=64, hash_funcs=HASH)
-def padding(histogram: StepHistogram, sizes: tuple[int, ...]) -> PaddingReport:
+def _padding(histogram: StepHistogram, sizes: tuple[int, ...]) -> PaddingReport:
     return padding_report(histogram, sizes)
 
 
@@ -65,10 +90,18 @@ def weighed(
     choice: BestChoice,
     cost: StepCost,
     memory: GraphMemory,
+    engines: Mapping[str, EngineChoice],
 ) -> TradeOff:
-    """Step time, memory and start-up of the sets beside the best possible. Raises ProjectError."""
-    found = _frontier(histogram, choice.limits, cost)
-    return trade_off(histogram, cost, memory, choice.policy, sets=sets, found=found)
+    """Step time, memory and start-up of the sets beside the best possible.
+
+    engines : {name of a set: the engine whose own list it is}. Raises ProjectError.
+    """
+    return trade_off(
+        *(histogram, cost, memory, choice.policy),
+        sets=sets,
+        by_engine={name: padding_by_engine(item, histogram) for name, item in engines.items()},
+        found=_frontier(histogram, choice.limits, cost),
+    )
 
 
 @st.cache_data(max_entries=32, show_spinner="Searching the best bucket set …", hash_funcs=HASH)
@@ -97,20 +130,23 @@ def bucket_break_even(
     cost: StepCost,
     uptime_s: float = break_even_core.UPTIME_S,
     restore_ms: float | None = None,
+    engine: EngineChoice | None = None,
 ) -> break_even_core.SetBreakEven:
-    """Raises InputError."""
-    return break_even_core.bucket_break_even(
-        histogram, sizes, cost, uptime_s=uptime_s, restore_ms=restore_ms
-    )
+    """By the rule of the engine whose own list this is, else by rounding up. Raises InputError."""
+    weigh = partial(break_even_core.bucket_break_even, uptime_s=uptime_s, restore_ms=restore_ms)
+    if engine is None:
+        return weigh(histogram, sizes, cost)
+    found = padding_by_engine(engine, histogram)
+    return weigh(found.steps, found.report.capture_sizes, cost, look_up=found.look_up)
 
 
-def step_us(histogram: StepHistogram, report: PaddingReport, cost: StepCost) -> float | None:
+def step_us(found: Replayed, cost: StepCost) -> float | None:
     """Mean wall time of one step of this traffic with these graphs [us].
 
     None where the cost prices other steps than the histogram counts.
     """
     try:
-        return mean_step_us(histogram, report, cost)
+        return mean_step_us(found.steps, found.report, cost)
     except CostUnitError:
         return None
 
@@ -139,10 +175,9 @@ def rescored(histogram: StepHistogram, profile: Profile, choice: BestChoice) -> 
     return check_choice(histogram, profile, max_graphs=choice.num_graphs).sentence()
 
 
-@st.cache_data(max_entries=32, hash_funcs=HASH)
-def lost_us(histogram: StepHistogram, sizes: tuple[int, ...], cost: StepCost) -> FloatArray:
-    """Time lost by the steps of each size, a value a size [us]. Raises InputError."""
-    return lost_us_by_size(histogram, sizes, cost)
+def lost_us(found: Replayed, cost: StepCost) -> FloatArray:
+    """Time lost by the steps of each size, a value a size [us]."""
+    return lost_us_by_size(found.steps, found.report, cost)
 
 
 def change(

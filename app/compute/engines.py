@@ -14,9 +14,8 @@ from core.engines import ENGINES
 from core.engines.check import CheckReport, check
 from core.engines.export import Export, export
 from core.engines.memory import MemoryAccount, graph_cost
-from core.engines.padding import engine_padding
+from core.engines.padding import EnginePadding, engine_padding
 from core.engines.plan import StepKind
-from core.padding import PaddingReport
 from core.records import (
     GraphMemory,
     SizeUnit,
@@ -52,11 +51,11 @@ def checked(choice: EngineChoice, histogram: StepHistogram | None) -> CheckRepor
 
 
 @st.cache_data(max_entries=32, hash_funcs=HASH)
-def padding_by_engine(choice: EngineChoice, histogram: StepHistogram) -> PaddingReport:
+def padding_by_engine(choice: EngineChoice, histogram: StepHistogram) -> EnginePadding:
     """Padding as this engine's own dispatch rule gives it. Raises InputError."""
     report = checked(choice, None)
     engine = ENGINES[choice.engine]
-    return engine_padding(engine, histogram, None, report.version, report.settings).report
+    return engine_padding(engine, histogram, None, report.version, report.settings)
 
 
 def engine_memory(

@@ -34,7 +34,9 @@ def show() -> None:
         state.set_values({"learn_rare_set": names[0]})
     picked = sets[names.index(choice("Bucket set", names, "learn_rare_set"))]
     view = inputs.chosen_cost()
-    result = compute.bucket_break_even(traffic.histogram, picked.sizes, view.cost)
+    result = compute.bucket_break_even(
+        traffic.histogram, picked.sizes, view.cost, engine=inputs.engine_of(picked)
+    )
     source = theme.origin_text(view.cost.origin, view.cost.source)
     found = rare_bucket(result, f"{source}; steps {traffic.histogram.origin.value}")
     row = found.row

@@ -150,10 +150,15 @@ def _advice(
     shown = [item for item in baselines if item.engine in ADVISED and item.skipped is None]
     if costs.cost is None and histogram.unit is SizeUnit.LENGTH:
         return slot_advice(found, shown)
-    sets = [BucketSet(f"{item.label}'s default", item.sizes, histogram.unit) for item in shown]
+    names = {f"{item.label}'s default": item for item in shown}
+    sets = [BucketSet(name, item.sizes, histogram.unit) for name, item in names.items()]
+    rules = {name: item.padding for name, item in names.items() if item.padding is not None}
     cost = costs.cost or assumed_step_cost()
     known = found if costs.cost is not None and any(p.k for p in found.points) else None
-    return advice(trade_off(histogram, cost, costs.memory, policy, sets=sets, found=known))
+    weighed = trade_off(
+        *(histogram, cost, costs.memory, policy), sets=sets, by_engine=rules, found=known
+    )
+    return advice(weighed)
 
 
 def _row(point: FrontierPoint, mib: float) -> dict[str, Any]:

@@ -179,3 +179,23 @@ def test_an_engine_default_follows_the_engines_own_rule():
     assert not at.exception
     row = table_row(at, "bucket set", "TensorRT-LLM default")
     assert (row["padded slots"], row["eager steps"]) == ("0", "2")
+
+
+def test_break_even_and_trade_off_follow_the_engines_own_rule():
+    """TensorRT-LLM without padding: of sizes 8 and 40 only 8 replays, on every page alike.
+
+    Rounding up would serve 40 by the graph of 64.
+    """
+    at = to_page(with_file(b"batch,count\n8,10\n40,5\n", "two.csv"), "buckets.py")
+    at.multiselect(key="sets").set_value(["trtllm"]).run()
+    mean = table_row(at, "bucket set", "TensorRT-LLM default")["mean step"]
+    at.segmented_control(key="frontier_view").set_value("Step time").run()
+    spec = figure(at, "Mean step time")
+    (point,) = [t for t in spec["data"] if t["name"] == "TensorRT-LLM default"]
+    assert f"{numbers(point['y'])[0]:.2f} ms" == mean
+    assert "33.3 % though its largest graph" in texts(at)
+    to_page(at, "break_even.py")
+    assert not at.exception and not at.error
+    assert table_row(at, "bucket", 8)["steps"] == "10"
+    assert table_row(at, "bucket", 64)["verdict"].startswith("drop")
+    assert "run eager" in table_row(at, "bucket", 8)["why"]

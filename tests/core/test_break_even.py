@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.break_even import Verdict, break_even, bucket_break_even, cumulative_curves
+from core.engines import ENGINES
+from core.engines.padding import engine_padding
 from core.errors import HistogramError, SettingError
 from core.records import Origin, StepCost, StepHistogram
 from tests.core.cases import case
@@ -227,3 +229,44 @@ def test_the_whole_set_is_the_sum_of_its_buckets(histogram, sizes, cost):
     assert whole * histogram.total_steps == pytest.approx(saved, rel=1e-9, abs=1e-6)
     assert found.whole.capture_us == sum(row.capture_us for row in found.rows)
     assert all((row.verdict is Verdict.DROP) == (row.hits == 0) for row in found.rows)
+
+
+def test_an_engine_that_does_not_pad_leaves_steps_eager():
+    """TensorRT-LLM without padding: of 8 and 40 only 8 replays; without its graph it runs eager.
+
+    Rounding up would serve 40 by 64 and let 8 fall back to 16.
+    """
+    steps = StepHistogram.from_mapping({8: 10, 40: 5})
+    cost = flat_cost(100.0, 300.0, 1.0)
+    found = engine_padding(ENGINES["trtllm"], steps)
+    weighed = bucket_break_even(
+        found.steps, found.report.capture_sizes, cost, look_up=found.look_up
+    )
+    rows = {row.size: row for row in weighed.rows}
+    assert (rows[8].hits, rows[64].hits) == (10, 0)
+    assert rows[8].without_us == 200  # 300 eager instead of 100
+    assert "they would run eager" in rows[8].reason
+    # 10 steps gain 200 us, 5 gain nothing
+    assert weighed.whole.net_us == pytest.approx(10 * 200 / 15)
+    padded = engine_padding(ENGINES["trtllm"], steps, None, None, {"enable_padding": True})
+    weighed = bucket_break_even(
+        padded.steps, padded.report.capture_sizes, cost, look_up=padded.look_up
+    )
+    assert {row.size: row.hits for row in weighed.rows if row.hits} == {8: 10, 40: 5}
+    assert "they would run in 16" in next(r.reason for r in weighed.rows if r.size == 8)
+
+
+def test_without_a_bucket_its_steps_go_where_the_rule_says():
+    """Removing one bucket by hand moves exactly its steps, and costs what `without_us` says."""
+    steps = StepHistogram.from_mapping({1: 4, 3: 2, 6: 1})
+    cost = StepCost(
+        np.array([1, 8]),
+        np.array([100.0, 800.0]),
+        np.array([1000.0, 1000.0]),
+        np.array([1.0, 1.0]),
+        Origin.ASSUMED,
+        "a line",
+    )
+    rows = {r.size: r for r in bucket_break_even(steps, (1, 4, 8), cost).rows}
+    # 1 in 4: 400 - 100; 3 in 8: 800 - 400; 6 eager: 1000 - 800
+    assert [rows[n].without_us for n in (1, 4, 8)] == pytest.approx([300, 400, 200])

@@ -135,7 +135,7 @@ def test_what_an_edit_did_in_a_sentence():
 
 def test_time_lost_by_size_by_hand():
     """Padding 3 to 8 loses 50 us a step; eager loses its 100 us; an exact bucket nothing."""
-    lost = lost_us_by_size(TRAFFIC, (1, 4), COST)
+    lost = lost_us_by_size(TRAFFIC, padding_report(TRAFFIC, (1, 4)), COST)
     # 3 in 4 loses 10 us, 30 times; 7 runs eager: 270 - 170 = 100 us, 20 times
     assert lost.tolist() == [0, 300, 2000]
 
@@ -179,3 +179,24 @@ def test_no_engine_beats_the_best_list_of_as_many_graphs(histogram, cost):
         if item.cost is not None and item.coverage == 1.0:
             best = trade.at(len(item.sizes)).step_us * histogram.total_steps
             assert best <= item.cost * (1 + 1e-12)
+
+
+def test_an_engine_that_does_not_pad_is_not_flattered():
+    """TensorRT-LLM's list without padding: of 8 and 40 only 8 replays, and the advice says why."""
+    steps = StepHistogram.from_mapping({8: 10, 40: 5})
+    (found,) = [b for b in engine_baselines(steps, COST) if b.engine == "trtllm"]
+    # 10 x (100 + 80) replayed, 5 x (200 + 400) eager
+    assert found.cost == pytest.approx(10 * 180 + 5 * 600)
+    assert found.coverage == pytest.approx(10 / 15)
+    assert found.padding is not None
+    name = "TensorRT-LLM's default"
+    trade = trade_off(
+        *(steps, COST, MEMORY),
+        sets=[BucketSet(name, found.sizes)],
+        by_engine={name: found.padding},
+    )
+    (point,) = trade.marked
+    assert point.step_us == pytest.approx((10 * 180 + 5 * 600) / 15)
+    assert point.eager_below == pytest.approx(5 / 15)
+    line = next(line for line in advice(trade) if line.startswith(name))
+    assert "33.3 % though its largest graph" in line and "padding" in line
