@@ -41,7 +41,9 @@ def length_marks(histogram: LengthHistogram) -> dict[str, float]:
     return dict(zip(("p50", "p90", "p99"), values.tolist(), strict=True))
 
 
-@st.cache_data(max_entries=8, show_spinner="Simulating the engine …", hash_funcs=HASH)
+@st.cache_data(
+    max_entries=1, scope="session", show_spinner="Simulating the engine …", hash_funcs=HASH
+)
 def simulation(
     trace: Trace,
     machine: Machine,
@@ -50,7 +52,22 @@ def simulation(
     prefill: PrefillCost | None = None,
     concurrency: int | None = None,
 ) -> SimulationResult:
-    """Raises SettingError."""
+    """The last one of each browser session is kept, so that many people with different traffic
+    do not make each other's pages simulate again. Raises SettingError.
+    """
+    return _simulation(trace, machine, cost, sizes, prefill, concurrency)
+
+
+@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=HASH)
+def _simulation(
+    trace: Trace,
+    machine: Machine,
+    cost: StepCost,
+    sizes: tuple[int, ...] | None,
+    prefill: PrefillCost | None,
+    concurrency: int | None,
+) -> SimulationResult:
+    """The last few of all sessions: people who open the same link share one."""
     return simulate(trace, machine, cost, sizes, prefill=prefill, concurrency=concurrency)
 
 
