@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.calibration.model import StepModel
 from core.records import Profile
 
 
@@ -30,7 +31,7 @@ class Roofline:
 
 @dataclass(frozen=True)
 class CostChoice:
-    """One of the three is set.
+    """One of the four is set.
 
     relatives : profiles of the same step at other contexts, and of its prompts
     context_tokens : KV length of a request in each step; the profile's own if None
@@ -40,5 +41,6 @@ class CostChoice:
     assumption: Assumption | None = None
     roofline: Roofline | None = None
     profile: Profile | None = None
+    model: StepModel | None = None
     relatives: tuple[Profile, ...] = ()
     context_tokens: int | None = None

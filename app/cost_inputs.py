@@ -1,4 +1,4 @@
-"""The step cost in use: an assumption that can be adjusted, a roofline, or a measured profile."""
+"""The step cost in use: an assumption, a roofline, a fitted model or a measured profile."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import compute, state, theme
 from app.cost_choice import Assumption, CostChoice, Roofline
+from app.fitted_models import fitted_models
 from app.known_profiles import family, known_profiles, profile_choice
 from app.memory_inputs import model_config_text
 from core.cards import CARDS
@@ -23,14 +24,15 @@ TERMS = {
 
 def cost_inputs() -> compute.CostView:
     """Widgets of the sidebar. Raises InputError for a choice that gives no cost."""
-    options = [ASSUMED, ROOFLINE, *known_profiles()]
+    options = [ASSUMED, ROOFLINE, *fitted_models(), *known_profiles()]
     if state.value("cost_name", ASSUMED) not in options:
         state.set_values({"cost_name": ASSUMED})
     st.selectbox(
         "Step cost",
         options,
         key=state.remember("cost_name", ASSUMED),
-        help="Times of eager and replayed steps. Measure your own card on the Measure page.",
+        help="Times of eager and replayed steps. Measure your own card on the Measure page, or fit "
+        "your own engine's run on the Calibrate page.",
     )
     name = state.keep("cost_name")
     if name == ASSUMED:
@@ -47,7 +49,7 @@ def cost_inputs() -> compute.CostView:
         )
         state.keep("cost_context")
         st.caption("The model is the one on the Memory page.")
-    else:
+    elif name in known_profiles():
         _context_input(name)
     view = chosen_cost()
     st.caption(theme.origin_text(view.cost.origin, view.cost.source))
@@ -90,6 +92,8 @@ def _choice() -> CostChoice:
             state.value("tp", 1),
         )
         return CostChoice(name, roofline=roofline)
+    if name in fitted_models():
+        return CostChoice(name, model=fitted_models()[name])
     if name in known_profiles():
         profile = known_profiles()[name]
         chosen = state.value("context_of", "") == name and len(family(profile).contexts) > 1

@@ -90,6 +90,11 @@ def serving_inputs() -> ServingLimits:
     return serving_limits()
 
 
+def limit_inputs(*keys: str) -> None:
+    """Widgets for some of the limits, in their order."""
+    _row(tuple(item for item in LIMIT_INPUTS if item[0] in keys))
+
+
 def arrival_inputs(reading: Reading) -> None:
     """Widgets for arrivals where the file has lengths alone; the rate is what it says, if it does.
 
@@ -134,16 +139,15 @@ def advanced_inputs(trace: Trace) -> None:
     """Widgets for prefill, speculation, prefix cache and KV blocks."""
     with st.expander("Advanced: prefill, speculation, prefix cache, KV blocks"):
         _prefill_inputs()
-        st.divider()
         _draft_inputs()
-        st.divider()
         _prefix_inputs(trace)
 
 
 def _prefill_inputs() -> None:
     st.caption(
-        "Chunked: prompts fill what decoding requests leave of a step (vLLM). Separate: a step is "
-        "prefill, which goes first, or decode (SGLang's default), so decodes wait for prompts."
+        "**Prefill.** Chunked: prompts fill what decoding requests leave of a step (vLLM). "
+        "Separate: a step is prefill, which goes first, or decode (SGLang's default), so that "
+        "decodes wait for prompts."
     )
     left, middle, right = st.columns([2, 1, 2], vertical_alignment="bottom")
     left.segmented_control(
@@ -171,8 +175,9 @@ def _prefill_inputs() -> None:
 
 def _draft_inputs() -> None:
     st.caption(
-        "Speculative decoding: each decode step verifies draft tokens and keeps those accepted. "
-        "Every request is taken to accept at the mean rate; drafting itself takes no time."
+        "**Speculative decoding.** Each decode step verifies draft tokens and keeps those "
+        "accepted. Every request is taken to accept at the mean rate; drafting itself takes no "
+        "time."
     )
     left, middle, right = st.columns([1, 1, 2], vertical_alignment="bottom")
     left.number_input("Draft tokens", 0, 64, key=state.remember("draft_tokens", 0))
@@ -198,10 +203,10 @@ def _draft_inputs() -> None:
 
 def _prefix_inputs(trace: Trace) -> None:
     known = trace.prefix_hit_tokens is not None
-    said = "this trace's hash ids tell which" if known else "this trace does not tell any"
+    said = "this trace's hash ids tell which" if known else "this trace tells of none"
     st.caption(
-        f"Prefix cache: prompt tokens shared with earlier requests are not computed again; {said}. "
-        "It never evicts here, so its effect is an upper bound."
+        f"**Prefix cache.** Prompt tokens shared with earlier requests are not computed again; "
+        f"{said}. It never evicts here, so its effect is an upper bound."
     )
     left, right = st.columns(2, vertical_alignment="bottom")
     left.selectbox(

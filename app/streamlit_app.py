@@ -21,6 +21,7 @@ pages = [
     st.Page("app_pages/break_even.py", title="Break-even", icon=":material/balance:"),
     st.Page("app_pages/memory.py", title="Memory", icon=":material/memory:"),
     st.Page("app_pages/serve.py", title="Serve", icon=":material/timeline:"),
+    st.Page("app_pages/calibrate.py", title="Calibrate", icon=":material/straighten:"),
     st.Page("app_pages/engine.py", title="Engine", icon=":material/rule_settings:"),
     st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
     st.Page("app_pages/diagnose.py", title="Diagnose", icon=":material/troubleshoot:"),

@@ -70,9 +70,11 @@ def _by_goodput(
 
 
 def _gain(high: float, low: float, name: str) -> str:
-    return (
-        f"{100 * (high / low - 1):.3g} % more than {name}" if low > 0 else f"against 0 with {name}"
-    )
+    return f"{_percent(high / low - 1)} more than {name}" if low > 0 else f"against 0 with {name}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %" if share < 9.995 else f"{100 * share:,.0f} %"
 
 
 def _by_time(
@@ -87,14 +89,12 @@ def _by_time(
             f"{_named(runs[0])} serves {good:.3g} requests/s within the limits, end to end in "
             f"{_ms(ends[0])} (median); serve another set to compare."
         )
-    alike_words = f"All serve {good:.3g} requests/s within the limits"
+    alike_words = f"All serve about {good:.3g} requests/s within the limits"
     if not good:
         alike_words = "None serves a request within the limits"
     equals = [_named(runs[i]) for i in alike if i != best]
     others = sorted((i for i in range(len(runs)) if i not in alike), key=lambda i: ends[i])
-    gains = [
-        f"{100 * (1 - ends[best] / ends[i]):.3g} % less than {_named(runs[i])}" for i in others
-    ]
+    gains = [f"{_percent(1 - ends[best] / ends[i])} less than {_named(runs[i])}" for i in others]
     if equals:
         fewest = "has the fewest graphs of those that answer soonest"
         gains.insert(0, f"within {100 * TIE:.0f} % of {_list(equals)}")

@@ -98,7 +98,8 @@ def _bars(
         label += f"<br>{', '.join(empty)}: {nothing}"
     figure.update_xaxes(title=label, row=count, col=1)
     figure.update_xaxes(rangemode="tozero")
-    figure.update_yaxes(title=unit, rangemode="tozero", nticks=4)
+    # One scale for all rows, so that a set that pads little looks it.
+    figure.update_yaxes(title=unit, rangemode="tozero", nticks=4, matches="y")
     return figure
 
 

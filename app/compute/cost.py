@@ -56,11 +56,14 @@ class CostView:
 
 @st.cache_data(max_entries=16, hash_funcs=HASH)
 def cost_view(choice: CostChoice) -> CostView:
-    """From a profile, a roofline or the assumption. Raises InputError."""
+    """From a profile, a fitted model, a roofline or the assumption. Raises InputError."""
     if choice.profile is not None:
         family = family_of(choice.profile, choice.relatives)
         cost, prefill = family_times(family, choice.context_tokens)
         return CostView(choice.name, cost, memory_from_profile(choice.profile), prefill)
+    if choice.model is not None:
+        model = choice.model
+        return CostView(choice.name, model.cost, assumed_graph_memory(), model.prefill)
     if choice.roofline is not None:
         roofline = choice.roofline
         cost = roofline_step_cost(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from app.best_choice import BestChoice
+from app.calibration_choice import CalibrationChoice
 from app.cost_choice import CostChoice
 from app.engine_choice import EngineChoice
 from app.memory_choice import MemoryChoice
@@ -45,6 +46,8 @@ def _update(digest: Any, value: Any) -> None:
         digest.update(str(len(value)).encode())
         for item in value:
             _update(digest, item)
+    elif isinstance(value, bytes):
+        digest.update(value)
     elif isinstance(value, Enum):
         digest.update(str(value.value).encode())
     else:
@@ -63,6 +66,7 @@ HASH: dict[str | type, Any] = {
     for cls in (
         BestChoice,
         BucketSet,
+        CalibrationChoice,
         CostChoice,
         EngineChoice,
         Frontier,

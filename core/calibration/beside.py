@@ -34,6 +34,7 @@ class Comparison:
     batch_distance : total variation distance of running requests a step: half the sum of absolute
         differences of shares, 0 equal to 1 disjoint
     batch_distance_by_4 : the same with sizes in groups of four
+    real_running, simulated_running : steps by the requests that ran in them
     """
 
     makespan: Beside
@@ -44,6 +45,14 @@ class Comparison:
     steps: Beside
     batch_distance: float
     batch_distance_by_4: float
+    real_running: StepHistogram
+    simulated_running: StepHistogram
+
+    @property
+    def figures(self) -> dict[str, Beside]:
+        """Those that have a real and a simulated value, by name."""
+        names = ("makespan", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "steps")
+        return {name: getattr(self, name) for name in names}
 
 
 def compare(result: SimulationResult, run: EngineRun, samples: StepSamples) -> Comparison:
@@ -70,6 +79,8 @@ def compare(result: SimulationResult, run: EngineRun, samples: StepSamples) -> C
         Beside(len(samples), result.steps),
         total_variation(real, result.running_steps),
         total_variation(real, result.running_steps, width=4),
+        real,
+        result.running_steps,
     )
 
 

@@ -32,6 +32,8 @@ from core.simulation.state import Engine, Rules, as_lists, new_engine
 
 BUDGETS = (512, 1024, 2048, 4096, 8192, 16384, 32768)
 """Budgets to try when the one given does not explain the steps."""
+ALLOWED = 0.01
+"""Share of steps that may differ from the recorded ones."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,25 @@ def lockstep(run: EngineRun, machine: Machine) -> StepSamples:
     Raises SettingError if they do not: the limits are not those of the run.
     """
     samples = _scheduled(run, machine)
-    if samples.mismatches > 0.01 * len(samples):
+    if samples.mismatches > ALLOWED * len(samples):
         raise SettingError(_explanation(run, machine, samples))
     return samples
+
+
+def explained(run: EngineRun, machine: Machine) -> tuple[StepSamples, Machine]:
+    """The same with the limits that explain the steps: those given, else others often used.
+
+    Raises SettingError if none does.
+    """
+    most = int(max(run.running_before.max(), run.running_after.max()))
+    for seqs in dict.fromkeys((machine.max_num_seqs, max(1, most))):
+        for budget in dict.fromkeys((machine.max_num_batched_tokens, *BUDGETS)):
+            if budget >= max(seqs, most) and seqs >= most:
+                tried = replace(machine, max_num_seqs=seqs, max_num_batched_tokens=budget)
+                samples = _scheduled(run, tried)
+                if samples.mismatches <= ALLOWED * len(samples):
+                    return samples, tried
+    return lockstep(run, machine), machine
 
 
 def _explanation(run: EngineRun, machine: Machine, samples: StepSamples) -> str:
@@ -90,7 +108,7 @@ def _explanation(run: EngineRun, machine: Machine, samples: StepSamples) -> str:
     for budget in BUDGETS:
         if budget >= machine.max_num_seqs:
             other = _scheduled(run, replace(machine, max_num_batched_tokens=budget))
-            if other.mismatches <= 0.01 * len(other):
+            if other.mismatches <= ALLOWED * len(other):
                 return f"{text}; they do with {budget}."
     return f"{text}; take them from the engine's log."
 

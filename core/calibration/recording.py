@@ -60,10 +60,11 @@ def load_engine_run(path: str | Path) -> EngineRun:
         document = json.loads(raw)
     except (ValueError, OSError, EOFError) as error:
         raise FileContentError(f"{path.name}: no JSON of a recorded run ({error}).") from error
-    return _run(document, path.name.split(".json")[0])
+    return run_from_json(document, path.name.split(".json")[0])
 
 
-def _run(document: Any, name: str) -> EngineRun:
+def run_from_json(document: Any, name: str) -> EngineRun:
+    """The run in a JSON document. Raises FileContentError."""
     missing = [key for key in KEYS if not isinstance(document, dict) or key not in document]
     if missing:
         raise FileContentError(f"{name}: a recorded run has {', '.join(KEYS)}; {missing[0]} lacks.")
@@ -85,7 +86,7 @@ def _run(document: Any, name: str) -> EngineRun:
         steps[:, 4].astype(np.int64),
         int(document["kv_blocks"]) * int(document["block"]),
         int(document["block"]),
-        _sizes(document.get("config")),
+        sizes_of(document.get("config")),
         {int(k): float(v) for k, v in (document.get("decode_step_us") or {}).items() if v},
         name,
     )
@@ -105,6 +106,7 @@ def _table(document: Mapping[str, Any], key: str, width: int, name: str) -> Floa
     return table
 
 
-def _sizes(config: Any) -> tuple[int, ...]:
+def sizes_of(config: Any) -> tuple[int, ...]:
+    """Capture sizes as a list or as text; none where the engine ran eager."""
     parts = str(config).strip("[] ").split(",")
     return tuple(sorted(int(part) for part in parts if part.strip().isdigit()))

@@ -6,7 +6,9 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from core.calibration.model import StepModel, is_model, model_from_json
 from core.errors import RecordError, SettingError
 from core.profile_family import ProfileFamily, family_of
 from core.profiles import comparison_profiles, shipped_profiles
@@ -31,8 +33,8 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         metavar="P",
-        help=f"step times: a profile (JSON file), the name of a shipped one ({shipped}), or "
-        f'"{ASSUMED}"',
+        help=f"step times: a profile (JSON file), the name of a shipped one ({shipped}), a model "
+        f'that `calibrate --out` kept, or "{ASSUMED}"',
     )
     parser.add_argument(
         "--context-tokens",
@@ -48,15 +50,25 @@ def load_profile(name: str) -> Profile:
     shipped = shipped_profiles()
     if name in shipped:
         return shipped[name]
-    path = Path(name)
-    if not path.exists():
+    if not Path(name).exists():
         known = ", ".join([*sorted(shipped), ASSUMED])
         raise SettingError(f"--profile {name!r} is no file and no known profile ({known}).")
+    return profile_from_json(_json_in(name), name)
+
+
+def load_model(name: str) -> StepModel | None:
+    """A fitted model, if the file holds one. Raises RecordError, OSError."""
+    if name in shipped_profiles() or not Path(name).exists():
+        return None
+    data = _json_in(name)
+    return model_from_json(data, name) if is_model(data) else None
+
+
+def _json_in(name: str) -> Any:
     try:
-        data = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+        return json.loads(Path(name).read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{name} is no JSON ({error}); give a profile.") from error
-    return profile_from_json(data, name)
 
 
 def load_family(name: str) -> ProfileFamily:
@@ -73,6 +85,9 @@ def chosen_costs(name: str | None, context_tokens: int | None = None) -> Costs:
         return Costs(None, assumed_graph_memory())
     if name == ASSUMED:
         return Costs(assumed_step_cost(), assumed_graph_memory())
+    if (model := load_model(name)) is not None:
+        check_model_context(model, context_tokens)
+        return Costs(model.cost, assumed_graph_memory())
     family = load_family(name)
     return Costs(family_times(family, context_tokens)[0], memory_from_profile(family.profile))
 
@@ -83,4 +98,13 @@ def check_context(name: str | None, context_tokens: int | None) -> None:
         raise SettingError(
             f"--context-tokens {context_tokens} needs step times that were measured; give "
             "--profile P."
+        )
+
+
+def check_model_context(model: StepModel, context_tokens: int | None) -> None:
+    """Raises SettingError: a fitted model counts the context of each step itself."""
+    if context_tokens is not None:
+        raise SettingError(
+            f"--context-tokens {context_tokens} does not apply to {model.name}, whose steps count "
+            "their own context; leave it out."
         )

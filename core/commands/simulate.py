@@ -6,7 +6,14 @@ import argparse
 from dataclasses import asdict, replace
 from typing import Any
 
-from core.commands._cost import ASSUMED, add_profile, check_context, load_family
+from core.commands._cost import (
+    ASSUMED,
+    add_profile,
+    check_context,
+    check_model_context,
+    load_family,
+    load_model,
+)
 from core.commands._numbers import number, whole_list
 from core.errors import SettingError
 from core.example_trace import gamma_arrivals
@@ -20,6 +27,7 @@ from core.simulate import (
     SimulationResult,
     family_times,
     simulate,
+    warnings_before,
 )
 from core.step_cost import assumed_step_cost
 from core.trace_changes import scaled_arrivals, with_prefix_hit_rate
@@ -76,22 +84,26 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.sizes_count == "tokens":
         cost = replace(cost, unit=SizeUnit.TOKENS)
     sizes = None if args.eager else args.sizes
-    result = simulate(
-        *(chosen_trace(args), machine, cost, sizes), prefill=prefill, concurrency=args.concurrency
-    )
-    return answer(result, args.ttft_limit_ms, args.tpot_limit_ms)
+    trace = chosen_trace(args)
+    warnings = warnings_before(trace, machine, args.concurrency)
+    result = simulate(*(trace, machine, cost, sizes), prefill=prefill, concurrency=args.concurrency)
+    found = answer(result, args.ttft_limit_ms, args.tpot_limit_ms)
+    return found | {"notes": list(dict.fromkeys([*found["notes"], *warnings]))}
 
 
 def chosen_times(
     name: str | None, max_num_seqs: int, context_tokens: int | None = None
 ) -> tuple[StepCost, PrefillCost | None]:
-    """Decode curve, and prompts and context, of a profile and its relatives; assumed ones without.
+    """Decode curve, and prompts and context, of a profile or a fitted model; assumed ones without.
 
     Raises SettingError, RecordError, OSError.
     """
     check_context(name, context_tokens)
     if name is None or name == ASSUMED:
         return assumed_step_cost(), None
+    if (model := load_model(name)) is not None:
+        check_model_context(model, context_tokens)
+        return model.cost, model.prefill
     return family_times(load_family(name), context_tokens, max_num_seqs)
 
 

@@ -1,0 +1,50 @@
+"""Files that tell step times -> Evidence; one module a kind of file, decided by content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+from core.calibration.evidence import Evidence
+from core.calibration.sources import (
+    decode_table,
+    engine_run,
+    sglang_log,
+    step_table,
+    trtllm_log,
+    trtllm_stats,
+    vllm_log,
+)
+from core.errors import FileContentError, ProjectError
+from core.readers.common.head import Head
+from core.readers.common.source import open_source
+from core.readers.options import ReadOptions
+
+SOURCES = (engine_run, decode_table, trtllm_stats, vllm_log, sglang_log, trtllm_log, step_table)
+"""Each has `read(source, head) -> Evidence | None`; None: the content is of another kind."""
+
+
+def read_evidence(source: bytes | str | Path | BinaryIO, *, name: str = "") -> Evidence:
+    """Read one file; str and Path are paths on disk. Packed files are unpacked.
+
+    Raises FileContentError or UnknownFormatError in one sentence, OSError.
+    """
+    opened = open_source(source, name, ReadOptions())
+    try:
+        head = Head(opened)
+        for module in SOURCES:
+            found = module.read(opened, head)
+            if found is not None:
+                return found
+    except (ProjectError, OSError):
+        raise
+    except Exception as error:  # content of a shape no source foresaw is still the file's doing
+        raise FileContentError(
+            f"{opened.name}: its content has a shape that cannot be read "
+            f"({type(error).__name__}); docs/calibration.md shows what can."
+        ) from error
+    raise FileContentError(
+        f"{opened.name}: no step times found; give a recorded run (JSON), a log with a line a step "
+        "(vLLM --enable-logging-iteration-details, TensorRT-LLM print_iter_log), or a table with "
+        "columns batch and step_us."
+    )
