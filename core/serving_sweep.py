@@ -14,9 +14,9 @@ from core.simulation.compiled import numba_installed
 from core.sweep_spec import SweepPoint, SweepSpec
 from core.trace_changes import scaled_arrivals
 
-# Seconds of one of two shared cores, from docs/benchmarks.md: what a request of about 900 tokens
-# takes in the compiled loop and in plain Python, and what loading the compiled loop takes.
-COMPILED_S, PLAIN_S, LOAD_S = 1e-6, 50e-6, 3.0
+# Seconds on one of two busy cores: what a request of about 900 tokens takes in the compiled loop
+# and in plain Python (docs/benchmarks.md), and what loading the compiled loop takes.
+COMPILED_S, PLAIN_S, LOAD_S = 1e-6, 100e-6, 3.0
 
 
 def machine_beside_graphs(machine: Machine, graphs: float, kv_bytes_per_token: float) -> Machine:

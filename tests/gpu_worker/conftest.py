@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from core.records import MeasureSpec, ModelShape
-from tests.conftest import ROOT
+from tests.conftest import POSTGRES_MARKS, ROOT
 
 if TYPE_CHECKING:  # GPU hosts may lack the job engine; the tests that need none still run there
     from core.store.jobs import JobClient
@@ -89,11 +89,32 @@ class WorkerProcess:
 StartWorker = Callable[..., WorkerProcess]
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """A SQLite database with all tables."""
-    from core.store.jobs import migrate
+# Real processes take long: on Postgres in the full suite alone.
+BOTH_DATABASES = pytest.mark.parametrize(
+    "backend",
+    ["sqlite", pytest.param("postgres", marks=[*POSTGRES_MARKS, pytest.mark.slow])],
+    indirect=True,
+)
 
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest) -> str:
+    """SQLite, unless a test asks for BOTH_DATABASES."""
+    chosen = getattr(request, "param", "sqlite")
+    if chosen == "postgres":
+        reason = request.getfixturevalue("postgres").reason
+        if reason:
+            pytest.skip(reason)
+    return chosen
+
+
+@pytest.fixture
+def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A database with all tables."""
+    from core.store.engine import migrate
+
+    if backend == "postgres":
+        return request.getfixturevalue("postgres").fresh()
     made = f"sqlite:///{tmp_path / 'jobs.sqlite'}"
     migrate(made)
     return made
@@ -137,6 +158,16 @@ def wait_for(
             return looks
         time.sleep(0.02)
     raise AssertionError(f"after {seconds:g} s: {looks[-1].status}: {looks[-1].message}")
+
+
+def finished(state: JobState) -> bool:
+    return state.finished
+
+
+def children_of(pid: int) -> list[int]:
+    """Process ids of direct children."""
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(part) for text in texts for part in text.split()]
 
 
 def alive(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""Real worker processes on a SQLite file: a job's whole life, and every way to lose a worker."""
+"""Real worker processes: a measuring job's whole life, and every way to lose a worker."""
 
 from __future__ import annotations
 
@@ -20,27 +20,23 @@ from core.store.kinds.measure import CPU_QUEUE
 from core.store.states import JobStatus
 from tests.conftest import ROOT
 from tests.gpu_worker.conftest import (
+    BOTH_DATABASES,
     StartWorker,
     alive,
+    children_of,
     endless_spec,
+    finished,
     slow_spec,
     tiny_spec,
     wait_for,
 )
 
 
-def finished(state) -> bool:
-    return state.finished
-
-
-def children_of(pid: int) -> list[int]:
-    """Process ids of direct children."""
-    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [int(part) for text in texts for part in text.split()]
+pytestmark = BOTH_DATABASES
 
 
 def test_a_job_from_queue_to_profile(
-    client: JobClient, start_worker: StartWorker, url: str
+    client: JobClient, start_worker: StartWorker, url: str, tmp_path: Path
 ) -> None:
     """Rows arrive one by one, largest first; the CPU is labelled and nothing of a graph is
     claimed; a cancel in the middle of a bucket kills it; the worker then takes the next job; a
@@ -60,7 +56,7 @@ def test_a_job_from_queue_to_profile(
 
     _cancel_mid_bucket(client)
     _bad_spec_is_a_failed_job(client)
-    _pickled_job_is_refused(client, url)
+    _pickled_job_is_refused(client, url, tmp_path / "executed")
 
     assert worker.stop() < 2.0
     assert worker.process.returncode == 0
@@ -109,8 +105,7 @@ class Payload:
         return (Path.touch, (self.path,))
 
 
-def _pickled_job_is_refused(client: JobClient, url: str) -> None:
-    proof = Path(url.removeprefix("sqlite:///")).with_name("executed")
+def _pickled_job_is_refused(client: JobClient, url: str, proof: Path) -> None:
     stranger = DBOSClient(system_database_url=engine_url(url))
     options = {
         "workflow_name": MEASURE.workflow,
@@ -182,26 +177,3 @@ def test_stopping_the_worker_keeps_its_job(client: JobClient, start_worker: Star
     state = wait_for(client, job_id, finished)[-1]
     assert state.status is JobStatus.DONE
     assert [row.error for row in state.rows] == [None] * 4
-
-
-@pytest.mark.slow
-def test_a_peer_takes_over_from_a_dead_host(
-    client: JobClient, start_worker: StartWorker, url: str
-) -> None:
-    """Jobs of a worker that never comes back go to a peer on the same queue, rows kept."""
-    lost = start_worker("lost")
-    lost.ready()
-    job_id = client.submit(slow_spec(1, 2, 4))
-    before = wait_for(client, job_id, lambda state: state.done == 1)[-1]
-    start_worker("peer").ready()
-    lost.stop(signal.SIGKILL)
-    time.sleep(0.5)
-    done = subprocess.run(
-        [sys.executable, "-m", "gpu_worker.takeover", "--dead", "lost-cpu", "--url", url],
-        cwd=ROOT,
-        timeout=60,
-    )
-    assert done.returncode == 0
-    after = wait_for(client, job_id, finished)[-1]
-    assert after.status is JobStatus.DONE
-    assert all(row in after.rows for row in before.rows)

@@ -15,20 +15,9 @@ from core.store.jobs import JobClient, migrate
 from core.store.kinds import MEASURE
 from core.store.sessions import SessionStore
 from core.store.workers import Identity
-from tests.core.store.postgres import TestServer
+from tests.conftest import POSTGRES_MARKS
 
-# One xdist worker runs all tests that need Postgres, so that there is one server.
-ON_POSTGRES = pytest.param(
-    "postgres", marks=[pytest.mark.postgres, pytest.mark.xdist_group("postgres")]
-)
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[TestServer]:
-    """The server of this test session; tests that need it are skipped where it cannot start."""
-    server = TestServer()
-    yield server
-    server.stop()
+ON_POSTGRES = pytest.param("postgres", marks=POSTGRES_MARKS)
 
 
 @pytest.fixture(scope="session")
