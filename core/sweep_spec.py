@@ -52,7 +52,7 @@ class SweepPoint:
         return f"{self.set.name} at load x{self.load:g}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SweepSpec:
     """What to serve the requests with; one run for each load and set.
 
@@ -82,6 +82,12 @@ class SweepSpec:
         _check_choices(self)
         _check_curve("cost", self.cost.sizes, self.cost.replay_us, self.cost.eager_us)
         _check_curve("memory", self.memory.sizes, self.memory.pool_bytes, self.memory.graph_bytes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SweepSpec) and sweep_to_json(self) == sweep_to_json(other)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @property
     def points(self) -> tuple[SweepPoint, ...]:

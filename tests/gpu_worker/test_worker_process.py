@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-import pytest
 from dbos import DBOSClient
 
 from core.records import Profile, profile_from_json, to_json_dict
@@ -18,7 +15,6 @@ from core.store.jobs import JobClient
 from core.store.kinds import MEASURE
 from core.store.kinds.measure import CPU_QUEUE
 from core.store.states import JobStatus
-from tests.conftest import ROOT
 from tests.gpu_worker.conftest import (
     BOTH_DATABASES,
     StartWorker,
@@ -30,7 +26,6 @@ from tests.gpu_worker.conftest import (
     tiny_spec,
     wait_for,
 )
-
 
 pytestmark = BOTH_DATABASES
 
