@@ -41,6 +41,11 @@ def add_traffic(parser: argparse.ArgumentParser) -> None:
 def add_trace(parser: argparse.ArgumentParser) -> None:
     """A positional FILE of any kind, and the engine that a trace of requests runs through."""
     parser.add_argument("file", nargs="?", metavar="FILE", help="a trace, histogram, log, metrics")
+    add_limits(parser)
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """The engine that a trace of requests runs through."""
     add = parser.add_argument
     add("--kv-tokens", type=int, default=500_000, help="for a trace: KV cache of the engine")
     add("--max-num-seqs", type=int, default=256, help="for a trace: most requests in a step")
@@ -62,11 +67,12 @@ def steps_for_tuning(args: argparse.Namespace, cost: StepCost | None) -> StepHis
         return _from_mapping(mapping, args.file)
     reading = read(args.file, options=ReadOptions(histogram_of=args.histogram_of))
     if reading.steps is None and reading.trace is not None:
-        return _simulated(reading.trace, args, cost)
+        return simulated_steps(reading.trace, args, cost)
     return steps_of(reading, args.file)
 
 
-def _simulated(trace: Trace, args: argparse.Namespace, cost: StepCost | None) -> StepHistogram:
+def simulated_steps(trace: Trace, args: argparse.Namespace, cost: StepCost | None) -> StepHistogram:
+    """Decode steps of a trace in an engine of the given limits. Raises HistogramError."""
     if trace.arrival_s is None:
         raise HistogramError(
             f"{args.file} holds lengths without arrivals, so how many requests run together is "

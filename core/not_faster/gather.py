@@ -1,0 +1,229 @@
+"""From files and choices to what is known: profiles, logs, metrics and recorded runs, joined."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.diagnose import Cause, diagnose
+from core.engines import ENGINES
+from core.engines.check import CheckReport, check
+from core.engines.padding import engine_padding
+from core.errors import FileContentError, ProjectError, RecordError
+from core.not_faster.engine_facts import ENGINE_OF_FORMAT, engine_facts
+from core.not_faster.known import EngineFacts, Known
+from core.not_faster.times import fits
+from core.padding import EAGER, PaddingReport, dispatched_report, padding_report
+from core.profile_family import ProfileFamily, timed_sizes
+from core.readers import Reading, read
+from core.records import (
+    Origin,
+    Profile,
+    SizeUnit,
+    StepCost,
+    StepHistogram,
+    profile_from_json,
+)
+
+LARGEST_TEXT_BYTES = 2**28
+START_CHARS = 2**22
+"""Where a log says what it captures: its first part."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file, understood: a profile, or what an engine left.
+
+    rules : what the engine's own rules make of the configuration in a log
+    """
+
+    name: str
+    profile: Profile | None = None
+    reading: Reading | None = None
+    facts: EngineFacts | None = None
+    rules: CheckReport | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_part(data: bytes, name: str) -> Part:
+    """A profile (JSON), or an engine's log, metrics or recorded run.
+
+    Raises ProjectError for a file that is none of them.
+    """
+    if len(data) > LARGEST_TEXT_BYTES:
+        raise FileContentError(
+            f"{name} is larger than {LARGEST_TEXT_BYTES >> 20} MiB; cut it to the part of interest."
+        )
+    profile = _profile(data, name)
+    if profile is not None:
+        return Part(name, profile=profile)
+    text = (
+        "" if b"\0" in data[:4096] or data[:2] == b"\x1f\x8b" else data.decode("utf-8", "replace")
+    )
+    causes = diagnose(text).causes if text.strip() else ()
+    try:
+        reading = read(data, name=name)
+    except ProjectError:
+        if not causes:
+            raise
+        return Part(name, facts=EngineFacts(causes=causes))
+    return part_of(reading, name, text, causes)
+
+
+def part_of(reading: Reading, name: str, text: str = "", causes: tuple[Cause, ...] = ()) -> Part:
+    """What a reading says of graphs; text : the file itself, where it is at hand."""
+    rules, notes = _rules(reading, text)
+    if reading.format == "engine-run" or "engine" in reading.facts or reading.captured is not None:
+        facts = engine_facts(reading, text, causes, rules)
+        return Part(name, reading=reading, facts=facts, rules=rules, notes=notes)
+    return Part(name, reading=reading, notes=notes)
+
+
+def _profile(data: bytes, name: str) -> Profile | None:
+    if data[:1].strip() not in (b"", b"{") or b'"rows"' not in data or b'"spec"' not in data:
+        return None
+    try:
+        document: Any = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{name} is no JSON ({error}); give a profile.") from error
+    return profile_from_json(document, name)
+
+
+def _rules(reading: Reading, text: str) -> tuple[CheckReport | None, tuple[str, ...]]:
+    """What the engine does with the configuration that its log shows."""
+    engine = ENGINES.get(ENGINE_OF_FORMAT.get(reading.format, ""))
+    start = text[:START_CHARS]
+    if engine is None or not engine.log_marker or not re.search(engine.log_marker, start):
+        return None, ()
+    try:
+        return check(engine, text=start), ()
+    except ProjectError as error:
+        return None, (f"The log's configuration was not understood: {error}",)
+
+
+def gather(
+    parts: Sequence[Part],
+    *,
+    steps: StepHistogram | None = None,
+    report: PaddingReport | None = None,
+    sizes: Sequence[int] | None = None,
+    sizes_source: str = "",
+    family: ProfileFamily | None = None,
+    cost: StepCost | None = None,
+) -> Known:
+    """Everything that is known, from files and from what the user chose beside them.
+
+    steps : instead of those in the files
+    report, sizes : through which captured sizes, instead of those that the engine says; where it
+        says that graphs are off every step runs eager all the same
+    family, cost : a profile and its step cost
+    Raises CaptureSizesError.
+    """
+    engine, without = _engines([part.facts for part in parts if part.facts is not None])
+    notes = [note for part in parts for note in part.notes]
+    if steps is None:
+        steps = next((p.reading.steps for p in parts if p.reading and p.reading.steps), None)
+    if steps is None and engine is None and family is not None:
+        steps, sizes = _each_size_once(family.profile)
+        sizes_source = "the sizes of the profile"
+        notes.append("No steps are given: each measured size counts once.")
+    rules = next((part.rules for part in parts if part.rules and part.rules.plan), None)
+    if steps is not None and rules is not None and engine is not None and report is None:
+        steps, engine, said = _decode_only(steps, engine, rules)
+        notes += said
+    if steps is not None and engine is not None and engine.off is not None:
+        report = dispatched_report(steps, steps.sizes[-1:], np.full(len(steps.sizes), EAGER))
+    elif report is None and steps is not None:
+        report, sizes_source = _report(steps, sizes, sizes_source, engine, rules)
+    if steps is not None and family is not None and not fits(family.profile, steps.unit):
+        cost, family = None, None
+        notes.append("The profile is of prefill chunks, the steps are of decoding: not used.")
+    return Known(
+        steps=steps,
+        report=report,
+        sizes_source=sizes_source,
+        engine=engine,
+        without=without,
+        family=family,
+        cost=cost,
+        notes=tuple(notes),
+    )
+
+
+def _each_size_once(profile: Profile) -> tuple[StepHistogram | None, tuple[int, ...] | None]:
+    """Stands in for traffic: a step of each size that was measured."""
+    sizes = timed_sizes(profile)
+    if not sizes:
+        return None, None
+    steps = StepHistogram.from_mapping(
+        dict.fromkeys(sizes, 1),
+        unit=profile.spec.unit,
+        origin=Origin.ASSUMED,
+        source="each measured size once",
+    )
+    return steps, tuple(sorted(sizes))
+
+
+def _engines(found: Sequence[EngineFacts]) -> tuple[EngineFacts | None, EngineFacts | None]:
+    """The run with graphs, and one without to compare: only where both are there."""
+    on = [facts for facts in found if facts.off is None]
+    off = [facts for facts in found if facts.off is not None]
+    if not on:
+        return _joined(off), None
+    return _joined(on), _joined(off)
+
+
+def _joined(found: Sequence[EngineFacts]) -> EngineFacts | None:
+    if not found:
+        return None
+    result = found[0]
+    for facts in found[1:]:
+        result = result.completed(facts)
+    return result
+
+
+def _decode_only(
+    steps: StepHistogram, engine: EngineFacts, rules: CheckReport
+) -> tuple[StepHistogram, EngineFacts, list[str]]:
+    """Without the steps that are wider than any decode step: they hold prompts."""
+    plan = rules.plan
+    if plan is None or plan.full_load is None or steps.unit is not SizeUnit.TOKENS:
+        return steps, engine, []
+    narrow = steps.sizes <= plan.full_load
+    if narrow.all() or not narrow.any():
+        return steps, engine, []
+    left_out = int(steps.steps[~narrow].sum())
+    kept = replace(steps, sizes=steps.sizes[narrow], steps=steps.steps[narrow])
+    said = (
+        f"{left_out:,} steps of more than {plan.full_load} tokens hold prompts and are left out, "
+        "and with them the engine's own count of eager steps, which holds them too."
+    )
+    return kept, replace(engine, replays=None), [said]
+
+
+def _report(
+    steps: StepHistogram,
+    sizes: Sequence[int] | None,
+    source: str,
+    engine: EngineFacts | None,
+    rules: CheckReport | None,
+) -> tuple[PaddingReport | None, str]:
+    """The steps through the sizes chosen, else through what the engine says it captured."""
+    if sizes is not None:
+        return padding_report(steps, sizes), source or "the sizes given"
+    if engine is None or not engine.captured:
+        return None, source
+    said = f"the {len(engine.captured)} sizes that {engine.label} captured"
+    if rules is not None and rules.plan is not None and rules.plan.tokens_per_request == 1:
+        try:
+            rule = ENGINES[rules.engine]
+            found = engine_padding(rule, steps, None, rules.version, rules.settings)
+            return found.report, said
+        except ProjectError:
+            pass  # a histogram that this engine has no graphs for: sizes alone still tell
+    return padding_report(steps, engine.captured), said

@@ -1,0 +1,452 @@
+"""Graphs are on, but nothing got faster: each group by hand, by right values, by real runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.mean_step import mean_step_us
+from core.not_faster import PARTS, EngineFacts, Group, Known, Replays, Verdict, why_not_faster
+from core.not_faster.gather import gather, read_part
+from core.padding import padding_report
+from core.profile_family import family_of
+from core.profiles import comparison_profiles, shipped_profiles
+from core.records import (
+    CaptureMode,
+    DeviceInfo,
+    MeasureRow,
+    MeasureSpec,
+    Origin,
+    Profile,
+    StepHistogram,
+)
+from core.step_cost import cost_from_profile
+from tests.conftest import DATA
+from tests.core.cases import case
+
+SIZES = (1, 2, 4, 8, 16, 32)
+EVERY = {**shipped_profiles(), **comparison_profiles()}
+
+
+def device_us(size: int) -> float:
+    """The card's time: 1,000 us and 100 a request."""
+    return 1_000.0 + 100.0 * size
+
+
+def profile(host_us: float = 5_000.0, copy_us: float = 24.0, **row) -> Profile:
+    """Eager steps wait for 5,000 us of the host, replays for the card alone."""
+    rows = tuple(
+        MeasureRow(
+            size,
+            eager_us=max(host_us, device_us(size)),
+            replay_us=device_us(size),
+            eager_host_us=host_us,
+            replay_host_us=row.get("launch_share", 0.0) * device_us(size) or 10.0,
+            copy_us=copy_us,
+            nodes={"kernel": 100},
+            pieces=row.get("pieces", 1),
+            pool_bytes=2**20,
+            graph_bytes=2**20,
+            samples=9,
+        )
+        for size in SIZES
+    )
+    capture = row.get("capture", CaptureMode.FULL)
+    spec = MeasureSpec(SIZES, capture=capture)
+    return Profile(DeviceInfo("cuda", "card", True), spec, rows, "2026-11-30")
+
+
+def answer(steps: dict[int, int], sizes, chosen: Profile | None = None, **known):
+    """Judged with a profile and nothing else, unless `known` adds to it."""
+    chosen = chosen or profile()
+    histogram = StepHistogram.from_mapping(steps)
+    return why_not_faster(
+        Known(
+            steps=histogram,
+            report=padding_report(histogram, sizes),
+            family=family_of(chosen, known.pop("others", ())),
+            cost=cost_from_profile(chosen),
+            **known,
+        )
+    )
+
+
+def test_where_the_time_goes_by_hand():
+    """10 steps of 3, 5 of 6 and 5 of 20 on graphs of 4 and 8; a graph of its own size takes 1,300,
+    1,600 and 3,000 us. Padding adds 100 and 200, copying 24 each; 20 runs eager, 5,000 us."""
+    found = answer({3: 10, 6: 5, 20: 5}, (4, 8))
+    split = found.split
+    assert split is not None
+    means = {name: split.mean(name) for name in PARTS}
+    assert means == pytest.approx(
+        {
+            "kernels": (10 * 1_300 + 5 * 1_600 + 5 * 3_000) / 20,
+            "padding": (10 * 100 + 5 * 200) / 20,
+            "pieces": 0.0,
+            "copy": 15 * 24 / 20,
+            "outside": 0.0,
+            "fallback": 5 * 2_000 / 20,
+        }
+    )
+    assert split.mean_taken_us == pytest.approx(2_418)
+    assert split.gain_us == pytest.approx(5_000 - 2_418)
+    assert split.possible_us == pytest.approx(5_000 - 1_800)
+    assert split.eager_share == pytest.approx(0.25)
+    assert found.helps and found.sentence == (
+        "Your graphs do help: they save 2.58 ms of 5.00 ms a step (51.6 %); of what is left most, "
+        "500 us, goes to steps that replay no graph."
+    )
+    assert found.groups[0].group is Group.REPLAY and found.groups[0].verdict is Verdict.PART
+    assert [item.verdict for item in found.groups[1:]] == [Verdict.NOT] * 3
+    assert [item.lost_us for item in found.groups[:2]] == pytest.approx([500, 100])
+
+
+def test_steps_above_the_largest_graph():
+    """Most steps of 20 run eager beside graphs up to 8: the first group, and which size it is."""
+    found = answer({3: 1, 20: 99}, (4, 8))
+    first = found.groups[0]
+    assert not found.helps and (first.group, first.verdict) == (Group.REPLAY, Verdict.CAUSE)
+    assert first.lost_us == pytest.approx(0.99 * 2_000)
+    assert any("Eager: 20 requests, 99.0 % of the steps" in e.text for e in first.evidence)
+    assert any("sizes up to 20" in words for words in first.todo)
+    assert "1.98 ms a step goes to steps that replay no graph" in found.sentence
+
+
+def test_padding_that_eats_the_gain():
+    """Steps of 3 on a graph of 64 take 7,424 us instead of 5,000: graphs cost 2.42 ms."""
+    found = answer({3: 10}, (64,))
+    first = found.groups[0]
+    assert (first.group, first.verdict) == (Group.KERNELS, Verdict.CAUSE)
+    assert first.lost_us == pytest.approx(6_100)
+    assert found.sentence.startswith("Graphs cost 2.42 ms against 5.00 ms of an eager step")
+    assert any("Bucket 64 serves sizes 3 to 3" in e.text for e in first.evidence)
+
+
+def test_a_card_that_is_the_limit():
+    """The host needs 500 us where the card needs 7,400: no graph can help, and it is said so."""
+    found = answer({64: 10}, (64,), profile(host_us=500.0))
+    first = found.groups[0]
+    assert (first.group, first.verdict) == (Group.KERNELS, Verdict.CAUSE)
+    assert found.sentence == (
+        "The card is the limit, not the host: a graph of every size would save 0 us of 7.40 ms a "
+        "step (0.0 %)."
+    )
+    assert any(e.text.startswith("100.0 % of the steps") for e in first.evidence)
+    host = found.of(Group.HOST)
+    assert host.verdict is Verdict.NOT and "GPU-bound at every" in host.evidence[-1].text
+
+
+def test_copies_that_eat_the_gain():
+    """3,650 us to copy inputs in: the step of 3 takes 4,950 of 5,000 us."""
+    found = answer({3: 10}, (3,), profile(copy_us=3_650.0))
+    first = found.groups[0]
+    assert (first.group, first.verdict) == (Group.BOUNDARY, Verdict.CAUSE)
+    assert first.lost_us == pytest.approx(3_650)
+    assert "3.65 ms a step goes to copies and pieces" in found.sentence
+
+
+def test_replays_that_wait_for_their_launches():
+    """A cut graph whose launches take as long as the card: the host is still in the way."""
+    cut = profile(launch_share=1.0, pieces=33, capture=CaptureMode.PIECEWISE)
+    found = answer({3: 10}, (4,), cut)
+    assert found.groups[0].group is Group.HOST and found.groups[0].verdict is Verdict.CAUSE
+    assert any("100.0 % of the replays still wait" in e.text for e in found.groups[0].evidence)
+    boundary = found.of(Group.BOUNDARY)
+    assert any("A step replays 33 graphs" in e.text for e in boundary.evidence)
+
+
+def test_pieces_are_told_by_the_same_step_in_one_graph():
+    """Cut into pieces every replay takes 400 us more: 400 of it is lost, the rest are kernels."""
+    whole = profile()
+    rows = tuple(replace(row, replay_us=(row.replay_us or 0) + 400) for row in whole.rows)
+    spec = replace(whole.spec, capture=CaptureMode.PIECEWISE)
+    found = answer({4: 1}, (4,), replace(whole, rows=rows, spec=spec), others=[whole])
+    assert found.split is not None
+    assert found.split.mean("pieces") == pytest.approx(400)
+    assert found.split.mean("kernels") == pytest.approx(1_400)
+    assert found.of(Group.BOUNDARY).verdict is Verdict.PART
+
+
+def test_what_the_engine_does_outside_of_the_graph():
+    """Its steps take 90 ms where the replay takes 1.4: graphs save 3.6 ms that nobody feels."""
+    engine = EngineFacts("vLLM", captured=(4, 8), step_us={4: 91_424.0, 8: 91_824.0})
+    found = answer({4: 1}, (4, 8), engine=engine)
+    assert found.split is not None and found.split.mean("outside") == pytest.approx(90_000)
+    first = found.groups[0]
+    assert (first.group, first.verdict) == (Group.HOST, Verdict.CAUSE)
+    assert not found.helps and "90.00 ms a step goes outside of the graph" in found.sentence
+    shorter = EngineFacts("vLLM", captured=(4, 8), step_us={4: 700.0, 8: 800.0})
+    other = answer({4: 1}, (4, 8), engine=shorter)
+    assert other.split is not None and other.split.mean("outside") == 0
+    assert any("outside of the graph is not known" in note for note in other.notes)
+
+
+def test_an_engines_own_count_goes_before_the_sizes():
+    """All sizes are captured, yet half of the steps ran eager: half of 3,600 us is lost."""
+    engine = EngineFacts("vLLM", captured=(4,), replays=Replays(0.5, "its own table", 100))
+    found = answer({4: 10}, (4,), engine=engine)
+    assert found.split is not None and found.split.eager_share == pytest.approx(0.5)
+    first = found.groups[0]
+    assert first.group is Group.REPLAY and first.lost_us == pytest.approx(0.5 * (5_000 - 1_400))
+    assert any("sizes are captured, yet steps ran eager" in words for words in first.todo)
+
+
+def test_graphs_that_are_off():
+    """Nothing else matters then; what graphs would save is still told."""
+    engine = EngineFacts("vLLM", off="enforce_eager=True", captured=(), fix="Leave it out.")
+    parts = gather([], steps=StepHistogram.from_mapping({4: 1}))
+    found = why_not_faster(replace(parts, engine=engine))
+    assert found.sentence.startswith("No step replays a graph (enforce_eager=True)")
+    assert (found.groups[0].verdict, found.groups[0].todo) == (Verdict.CAUSE, ("Leave it out.",))
+
+
+def test_nothing_known_asks_for_everything():
+    """No verdict without data: each group says what to upload."""
+    found = why_not_faster(Known())
+    assert found.helps is None and found.sentence.startswith("It cannot be told yet")
+    for item in found.groups:
+        assert (item.verdict, item.lost_us, item.todo) == (Verdict.UNKNOWN, None, ())
+        assert item.missing
+
+
+def test_memory_that_the_kv_cache_misses():
+    """3 of 23 GiB are felt; 0.6 of 103 are not, unless requests are preempted for a fiftieth."""
+    for graph, kv, preempted, verdict in (
+        (3.0, 20.0, 0, Verdict.PART),
+        (0.6, 102.6, 0, Verdict.NOT),
+        (0.6, 20.0, 5, Verdict.PART),
+    ):
+        engine = EngineFacts("vLLM", graph_gib=graph, kv_gib=kv, preemptions=preempted)
+        item = why_not_faster(Known(engine=engine)).of(Group.BOUNDARY)
+        assert item.verdict is verdict
+
+
+@given(
+    st.dictionaries(st.integers(1, 200), st.integers(1, 50), min_size=1, max_size=12),
+    st.lists(st.integers(1, 256), min_size=1, max_size=6),
+)
+def test_the_parts_add_up_to_the_step(steps, sizes):
+    """Whatever the traffic and the graphs, the parts are 0 or more, their sum is the mean step that
+    every other page computes, and graphs never save more than is possible."""
+    found = answer(steps, sizes)
+    histogram = StepHistogram.from_mapping(steps)
+    expected = mean_step_us(
+        histogram, padding_report(histogram, sizes), cost_from_profile(profile())
+    )
+    split = found.split
+    assert split is not None and split.mean_taken_us == pytest.approx(expected)
+    assert all((getattr(split, f"{name}_us") >= 0).all() for name in PARTS)
+    assert split.gain_us <= split.possible_us + 1e-6
+    lost = sum(item.lost_us or 0.0 for item in found.groups)
+    assert split.possible_us - split.gain_us == pytest.approx(lost, abs=1e-6)
+    assert sum(item.verdict is Verdict.CAUSE for item in found.groups) <= 2
+
+
+# Real files ------------------------------------------------------------------------------------
+
+
+def part(folder: str, name: str):
+    return read_part((DATA / folder / name).read_bytes(), name)
+
+
+def judged(*parts, profile_name: str | None = None, **chosen):
+    family = cost = None
+    if profile_name is not None:
+        family = family_of(EVERY[profile_name], EVERY.values())
+        cost = cost_from_profile(family.profile)
+    return why_not_faster(gather(parts, family=family, cost=cost, **chosen))
+
+
+def test_a_real_eager_log():
+    """vLLM started with --enforce-eager says it itself; the way out is the engine's own flag."""
+    found = judged(part("engine_logs", "vllm-0.23-h200-eager.log"))
+    first = found.groups[0]
+    assert (first.group, first.verdict) == (Group.REPLAY, Verdict.CAUSE)
+    assert "enforce_eager=True" in found.sentence
+    assert first.todo == ("Leave out --enforce-eager and a cudagraph_mode of NONE.",)
+
+
+def test_a_real_log_without_steps_cannot_tell():
+    """51 sizes are captured and 0.59 of 103.22 GiB taken; how steps ran is not in it."""
+    found = judged(part("engine_logs", "vllm-0.23-h200-default.log"))
+    assert found.sentence.startswith("It cannot be told yet. Missing: the steps")
+    assert found.of(Group.REPLAY).verdict is Verdict.UNKNOWN
+    boundary = found.of(Group.BOUNDARY)
+    assert boundary.verdict is Verdict.NOT
+    assert boundary.evidence[0].text == (
+        "The graphs take 0.59 GiB, 0.57 % of what the KV cache could have."
+    )
+
+
+def test_two_real_runs_of_one_engine():
+    """With and without graphs, measured in the engine: the gain is what its own tables say, at
+    each step's size, times what the run held; without graphs 1 and 160 requests take alike."""
+    graphs = part("engine_runs", "vllm-0.23-h200-default.json.gz")
+    eager = part("engine_runs", "vllm-0.23-h200-eager.json.gz")
+    found = judged(graphs, eager)
+    assert found.helps and found.split is not None
+    assert graphs.facts is not None and eager.facts is not None and graphs.reading is not None
+    steps, fast, slow = graphs.reading.steps, graphs.facts.step_us, eager.facts.step_us
+    assert steps is not None and fast is not None and slow is not None
+    captured = {n: us for n, us in fast.items() if n in (graphs.facts.captured or ())}
+    buckets = padding_report(steps, graphs.facts.captured or ()).bucket_by_size
+
+    def mean(table: dict[int, float], sizes) -> float:
+        xs = sorted(table)
+        # beyond the largest measured batch the last slope goes on
+        ys = [table[x] for x in xs]
+        slope = (ys[-1] - ys[-2]) / (xs[-1] - xs[-2])
+        values = np.interp(sizes, xs, ys) + max(0, slope) * np.maximum(0, sizes - xs[-1])
+        return float(values @ steps.steps) / steps.total_steps
+
+    at_captured = {n: float(np.interp(n, sorted(slow), [slow[k] for k in sorted(slow)]))
+                   for n in captured}  # fmt: skip
+    gain = mean(at_captured, steps.sizes) - mean(captured, buckets)
+    assert found.split.gain_us == pytest.approx(gain, rel=1e-6)
+    assert 5_000 < gain < 7_000  # 12.9 against 6.0 ms at one request
+    host = found.of(Group.HOST)
+    assert any("flat: the host sets the pace" in e.text for e in host.evidence)
+    assert found.of(Group.REPLAY).verdict is Verdict.NOT
+
+
+def test_the_engines_own_steps_beside_a_profile():
+    """The run's steps take some 2 ms longer than the profile's replay: told, and estimated."""
+    found = judged(
+        part("engine_runs", "vllm-0.23-h200-default.json.gz"),
+        part("engine_logs", "vllm-0.23-h200-default.log"),
+        profile_name="h200-llama-8b",
+    )
+    host = found.of(Group.HOST)
+    assert found.helps and host.verdict is Verdict.PART
+    assert host.lost_us is not None and 1_000 < host.lost_us < 3_000
+    assert host.evidence[-1].origin is Origin.ESTIMATED
+    assert found.of(Group.BOUNDARY).verdict is Verdict.NOT
+
+
+def test_a_real_profile_at_large_batches():
+    """H200, 8B, 512 tokens: at 300 requests and more the card is the limit; on steps of 2 and 3 the
+    same graphs save half of the step."""
+    large = StepHistogram.from_mapping({304: 3, 400: 2})
+    found = judged(profile_name="h200-llama-8b", steps=large, sizes=(304, 400))
+    assert not found.helps and "The card is the limit" in found.sentence
+    small = StepHistogram.from_mapping({2: 10, 3: 20})
+    found = judged(profile_name="h200-llama-8b", steps=small, sizes=(2, 4))
+    assert found.helps and found.split is not None
+    assert found.split.gain_us / found.split.mean("eager") == pytest.approx(0.51, abs=0.02)
+
+
+def test_a_profile_alone_is_judged_by_its_own_sizes():
+    """Without traffic each measured size counts once, and the notes say so."""
+    name = "h200-llama-8b-piecewise"
+    found = judged(profile_name=name)
+    assert found.split is not None and found.split.sizes.tolist() == list(EVERY[name].spec.sizes)
+    assert "each measured size counts once" in found.notes[0]
+    assert found.of(Group.BOUNDARY).lost_us == pytest.approx(
+        found.split.mean("copy") + found.split.mean("pieces")
+    )
+    assert found.split.mean("pieces") > 100  # 33 graphs a step instead of one
+
+
+def test_a_log_of_sampled_steps():
+    """SGLang's decode lines: 139 of 184 eager, counted from a sample and called estimated."""
+    found = judged(part("traces", "sglang_decode.log"))
+    first = found.groups[0]
+    assert first.verdict is Verdict.CAUSE and found.sentence.startswith("75.5 % of the steps")
+    assert first.evidence[0].origin is Origin.ESTIMATED
+    assert any("which sizes are captured" in words for words in first.missing)
+    metrics = judged(part("traces", "prom_sglang_metrics.txt"))
+    assert metrics.of(Group.REPLAY).verdict is Verdict.UNKNOWN
+
+
+def test_a_log_with_tables():
+    """vLLM's tables: every step on a graph, 9,579 of 74,291 slots padded."""
+    found = judged(part("traces", "vllm_cudagraph_stats.log"), profile_name="h200-qwen-0.5b")
+    assert found.helps and found.of(Group.REPLAY).verdict is Verdict.NOT
+    padding = found.of(Group.KERNELS).evidence[0]
+    assert padding.text == "12.9 % of the replayed slots are padding."
+    assert round(100 * 9579 / (9579 + 64712), 1) == 12.9
+
+
+def test_scheduling_that_waits_is_named():
+    """A whole log says that scheduling is synchronous: part of the boundary, without a number."""
+    found = judged(part("traces", "vllm-0.23-default.log"))
+    texts = [e.text for e in found.of(Group.BOUNDARY).evidence]
+    assert any("schedules synchronously" in text for text in texts)
+
+
+def test_steps_with_prompts_are_no_decode_steps():
+    """Tokens beyond the widest decode step hold prompts: 5 of 15 steps are left out and named."""
+    log = (DATA / "engine_logs" / "vllm-0.23-h200-default.log").read_bytes()
+    stamp = "INFO 11-30 04:40:00 [cuda_graph.py:123] "
+    rows = ["| Unpadded Tokens | Padded Tokens | Num Paddings | Runtime Mode | Count |"]
+    rows += ["| 4 | 4 | 0 | FULL | 10 |", "| 2000 | 2000 | 0 | NONE | 5 |"]
+    log += "".join(f"{stamp}{row}\n" for row in rows).encode()
+    known = gather([read_part(log, "vllm.log")])
+    assert known.steps is not None and known.steps.sizes.tolist() == [4]
+    assert known.notes[0].startswith("5 steps of more than 256 tokens hold prompts")
+    assert why_not_faster(known).of(Group.REPLAY).verdict is Verdict.NOT
+
+
+# Right values ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [*range(1, 11), 12])
+def test_a_failed_capture_is_the_cause(number):
+    """Texts of the collection: a capture that failed, or that shows no root cause of its own."""
+    given_, _ = case(f"D-DIAG-{number:02d}")
+    text = f"{given_['text']}\n{given_.get('context', '')}"
+    found = judged(read_part(text.encode(), "error.txt")).of(Group.REPLAY)
+    consequence_or_sign = number in (4, 9)
+    assert (found.verdict is Verdict.CAUSE) != consequence_or_sign
+    if not consequence_or_sign:
+        assert found.todo and found.evidence
+
+
+def test_an_error_outside_of_a_capture_is_not_blamed_on_graphs():
+    """No memory left to initialise a library: nothing is told of graphs."""
+    given_, _ = case("D-DIAG-11")
+    text = f"{given_['text']}\n{given_['context']}"
+    assert judged(read_part(text.encode(), "error.txt")).groups[0].verdict is Verdict.UNKNOWN
+
+
+def test_a_capture_that_ran_out_of_memory():
+    """2 of 52 captured: this is it."""
+    given_, expect = case("D-LOG-06")
+    found = judged(read_part(given_["log"].encode(), "sglang.log"))
+    first = found.groups[0]
+    assert first.verdict is Verdict.CAUSE
+    says = f"Capturing stopped after {expect['done']} of {expect['total']}: memory ran out."
+    assert says in [e.text for e in first.evidence]
+
+
+def test_half_of_the_lines_eager():
+    """Two decode lines, one on a graph: half, and a sample."""
+    given_, expect = case("D-LOG-03")
+    found = judged(read_part(given_["log"].encode(), "sglang.log"))
+    assert found.sentence == "50.0 % of the steps replay no graph."
+    assert expect["graph_share_pct"] == 50.0
+
+
+def test_graph_memory_of_a_log():
+    """0.77 GiB beside 21.70 of KV cache: 3.4 %, not felt."""
+    given_, expect = case("D-LOG-01")
+    item = judged(read_part(given_["log"].encode(), "vllm.log")).of(Group.BOUNDARY)
+    share = expect["capture_GiB"] / (expect["capture_GiB"] + expect["kv_GiB"])
+    assert item.verdict is Verdict.NOT
+    assert f"0.77 GiB, {100 * share:.1f} %" in item.evidence[0].text
+
+
+def test_sparse_sizes_hurt():
+    """Steps of 2, 29 and 100 on 1, 88, 192 ...: the third group, in microseconds where known."""
+    given_, expect = case("D-STREAM-03")
+    steps = StepHistogram.from_mapping(dict.fromkeys(given_["batches"], 1))
+    found = judged(profile_name="h200-llama-8b", steps=steps, sizes=given_["sizes"])
+    item = found.of(Group.KERNELS)
+    slots = sum(row["bucket"] for row in expect["rows"])
+    waste = 100 * (slots - sum(given_["batches"])) / slots
+    assert item.evidence[0].text == f"{waste:.1f} % of the replayed slots are padding."
+    assert item.verdict is Verdict.PART and item.lost_us and item.lost_us > 500
