@@ -202,34 +202,36 @@ def lost_time_figure(
 
 def frontier_figure(frontier: Frontier, views: Sequence[SetView]) -> go.Figure:
     """The least waste that K graphs can have, and where each set stands against it."""
-    figure = go.Figure(
-        go.Scatter(
-            x=[point.k for point in frontier.points],
-            y=[100 * point.waste for point in frontier.points],
-            mode="lines+markers",
-            line={"color": theme.NEUTRAL, "shape": "linear"},
-            marker={"size": 4},
-            name="best possible (exact)",
-            customdata=[
-                (theme.sizes_text(point.sizes, 14), ", ".join(map(str, point.sizes)))
-                for point in frontier.points
-            ],
-            meta=["", "sizes"],
-            hovertemplate="%{x} graphs: %{y:.2f} %<br>%{customdata[0]}<extra>best possible</extra>",
-        )
+    best = {
+        "type": "scatter",
+        "x": [point.k for point in frontier.points],
+        "y": [100 * point.waste for point in frontier.points],
+        "mode": "lines+markers",
+        "line": {"color": theme.NEUTRAL, "shape": "linear"},
+        "marker": {"size": 4},
+        "name": "best possible (exact)",
+        "customdata": [
+            (theme.sizes_text(point.sizes, 14), ", ".join(map(str, point.sizes)))
+            for point in frontier.points
+        ],
+        "meta": ["", "sizes"],
+        "hovertemplate": "%{x} graphs: %{y:.2f} %<br>%{customdata[0]}<extra>best possible</extra>",
+    }
+    marks = [
+        {
+            "type": "scatter",
+            "x": [len(view.bucket_set)],
+            "y": [100 * view.report.waste],
+            "mode": "markers",
+            "marker": {"size": 12, "color": view.colour},
+            "name": view.bucket_set.name,
+            "hovertemplate": "%{x} graphs: %{y:.2f} % waste<extra>%{fullData.name}</extra>",
+        }
+        for view in views
+    ]
+    return theme.drawn(
+        [best, *marks],
+        title="Padding against the number of graphs",
+        x_axis={"title": {"text": "captured graphs"}, "rangemode": "tozero"},
+        y_axis={"title": {"text": "padded share of the slots [%]"}, "rangemode": "tozero"},
     )
-    for view in views:
-        figure.add_trace(
-            go.Scatter(
-                x=[len(view.bucket_set)],
-                y=[100 * view.report.waste],
-                mode="markers",
-                marker={"size": 12, "color": view.colour},
-                name=view.bucket_set.name,
-                hovertemplate="%{x} graphs: %{y:.2f} % waste<extra>%{fullData.name}</extra>",
-            )
-        )
-    theme.styled(figure, title="Padding against the number of graphs", height=380)
-    figure.update_xaxes(title="captured graphs", rangemode="tozero")
-    figure.update_yaxes(title="padded share of the slots [%]", rangemode="tozero")
-    return figure

@@ -22,12 +22,10 @@ def rows_figure(
     traces: Sequence[Any], row_titles: Sequence[str], *, title: str, x_title: str, y_title: str
 ) -> go.Figure:
     """The traces, each with the axes of its row, in rows below each other."""
-    layout = _rows_layout(row_titles, x_title, y_title)
+    layout = theme.layout(title, 130 + ROW_HEIGHT * len(row_titles))
+    layout["margin"]["t"] = 72  # the first row's title is above the plot
     # All in one go: make_subplots() and a call a change cost a page half of its redrawing.
-    figure = go.Figure(data=list(traces), layout=layout)
-    theme.styled(figure, title=title, height=130 + ROW_HEIGHT * len(row_titles))
-    figure.layout.margin.t = 72  # pyright: ignore  (the first row's title is above the plot)
-    return figure
+    return go.Figure(data=list(traces), layout=layout | _rows_layout(row_titles, x_title, y_title))
 
 
 def _rows_layout(row_titles: Sequence[str], x_title: str, y_title: str) -> dict[str, Any]:
@@ -39,13 +37,13 @@ def _rows_layout(row_titles: Sequence[str], x_title: str, y_title: str) -> dict[
         low = (count - row) * (height + gap)
         top = 1.0 if row == 1 else low + height  # not 1.0000000000000002
         axes = row_axes(row)
-        x_axis: dict[str, Any] = {"anchor": axes["yaxis"], "domain": [0.0, 1.0]}
+        x_axis: dict[str, Any] = theme.AXIS | {"anchor": axes["yaxis"], "domain": [0.0, 1.0]}
         if row == count:
             x_axis["title"] = {"text": x_title}
         else:
             x_axis |= {"matches": row_axes(count)["xaxis"], "showticklabels": False}
         layout[_layout_name(axes["xaxis"])] = x_axis
-        layout[_layout_name(axes["yaxis"])] = {
+        layout[_layout_name(axes["yaxis"])] = theme.AXIS | {
             "anchor": axes["xaxis"],
             "domain": [low, top],
             "title": {"text": y_title},
