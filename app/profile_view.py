@@ -8,12 +8,20 @@ from collections.abc import Mapping
 import streamlit as st
 
 from app import compute, state
-from app.charts.measured import graph_memory_figure, step_time_figure, with_fit
-from app.cost_choice import CostChoice
-from app.tables import measured_rows
+from app.charts.measured import (
+    context_figure,
+    graph_memory_figure,
+    step_time_figure,
+    with_fit,
+)
+from app.known_profiles import family, profile_choice
+from app.measured_tables import failure_rows, measured_rows
 from app.views import chart, table
 from core.errors import ProjectError
-from core.records import Profile, to_json_dict
+from core.records import Profile, SizeUnit, to_json_dict
+from core.row_bound import crossover
+
+ONE, CONTEXTS = "This profile, with its fit", "Every context"
 
 
 def show_profile(profiles: Mapping[str, Profile]) -> None:
@@ -24,19 +32,45 @@ def show_profile(profiles: Mapping[str, Profile]) -> None:
     st.selectbox("Profile", names, key=state.remember("profile_shown", names[0]))
     name = state.keep("profile_shown")
     profile = profiles[name]
-    device = profile.device
-    figure = step_time_figure(profile.rows, device.name)
-    try:
-        view = compute.cost_view(CostChoice(name, profile=profile))
-    except ProjectError as error:
-        st.warning(str(error))
-    else:
-        with_fit(figure, view.cost)
-        st.caption(f"Fitted: {view.cost.source}.")
-    chart(figure, "profile_times")
-    chart(graph_memory_figure(profile.rows[::-1], device.name), "profile_memory")
+    _show_times(name, profile)
+    turn = crossover(profile.rows)
+    if turn is not None:
+        st.markdown(turn.sentence(profile.spec.unit))
+    chart(graph_memory_figure(profile.rows[::-1], profile.device.name), "profile_memory")
     with st.expander("Every row"):
         table(measured_rows(profile.rows), "profile_rows")
+        failed = failure_rows(profile.rows)
+        if failed:
+            table(failed, "profile_failed_rows")
+    _show_origin(profile)
+
+
+def _show_times(name: str, profile: Profile) -> None:
+    relatives = family(profile)
+    view = ONE
+    if len(relatives.contexts) > 1:
+        key = state.remember("profile_view", ONE)
+        st.segmented_control("Show", [ONE, CONTEXTS], key=key, required=True)
+        view = state.keep("profile_view")
+    if view == CONTEXTS:
+        chart(context_figure(relatives.decode), "profile_times")
+        return
+    turn = crossover(profile.rows)
+    at = turn.at if turn else None
+    figure = step_time_figure(profile.rows, profile.device.name, profile.spec.unit, at)
+    if profile.spec.unit is SizeUnit.REQUESTS:
+        try:
+            cost = compute.cost_view(profile_choice(name, profile)).cost
+        except ProjectError as error:
+            st.warning(str(error))
+        else:
+            with_fit(figure, cost)
+            st.caption(f"Fitted: {cost.source}.")
+    chart(figure, "profile_times")
+
+
+def _show_origin(profile: Profile) -> None:
+    device = profile.device
     details = [
         f"{device.name}, driver {device.driver}, CUDA {device.cuda}, torch {device.torch}",
         f"the card's own copy bandwidth {device.copy_gbps:,.0f} GB/s" if device.copy_gbps else "",

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from app import theme
 from app.charts.memory import CapacityMark
 from app.charts.padding import SetView
-from app.quantity import Quantity
 from core.break_even import BucketBreakEven
-from core.records import MeasureRow, Trace
+from core.records import Trace
 
 Row = dict[str, object]
 
@@ -85,35 +84,3 @@ def capacity_rows(marks: Sequence[CapacityMark]) -> list[Row]:
         }
         for mark in marks
     ]
-
-
-def measured_rows(rows: Sequence[MeasureRow]) -> list[Row]:
-    """One row a measured size; what a device cannot measure is left out, not guessed."""
-    result = []
-    for row in rows:
-        cells: Row = {
-            "size": row.size,
-            "eager step": theme.us_text(row.eager_us),
-            "graph replay": theme.us_text(row.replay_us),
-            "eager submit": theme.us_text(row.eager_host_us),
-            "replay submit": theme.us_text(row.replay_host_us),
-            "copy in": theme.us_text(row.copy_us),
-            "capture": _capture_text(row.capture_ms),
-            "pool": theme.bytes_text(row.pool_bytes),
-            "samples": row.samples,
-            "same as eager": {True: "yes", False: "NO", None: "–"}[row.equal],
-            "error": row.error or "",
-        }
-        result.append(cells)
-    return [
-        {key: text for key, text in cells.items() if key == "size" or _any(result, key)}
-        for cells in result
-    ]
-
-
-def _capture_text(ms: float | None) -> Quantity:
-    return Quantity(theme.UNKNOWN if ms is None else f"{ms:.1f} ms", ms, "ms")
-
-
-def _any(rows: Sequence[Row], key: str) -> bool:
-    return any(row[key] not in ("–", "") for row in rows)

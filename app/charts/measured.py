@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from app import theme
-from core.records import MeasureRow, StepCost
+from core.records import MeasureRow, Profile, SizeUnit, StepCost
 
 
 def _with_quartiles(
-    rows: Sequence[MeasureRow], what: str, label: str, colour: str
+    rows: Sequence[MeasureRow], what: str, label: str, colour: str, mode: str = "markers"
 ) -> go.Scatter | None:
     """Medians with quartile bars; None when no row has the figure."""
     points = [row for row in rows if getattr(row, f"{what}_us") is not None]
@@ -29,8 +29,9 @@ def _with_quartiles(
             "array": [max(0.0, h - m) / 1e3 for h, m in zip(high, median, strict=True)],
             "arrayminus": [max(0.0, m - q) / 1e3 for q, m in zip(low, median, strict=True)],
         },
-        mode="markers",
+        mode=mode,
         marker={"color": colour, "size": 6},
+        line={"color": colour, "width": 1, "dash": "dot" if what == "eager" else "solid"},
         name=label,
         customdata=[row.samples for row in points],
         meta=["samples"],
@@ -40,8 +41,16 @@ def _with_quartiles(
     )
 
 
-def step_time_figure(rows: Sequence[MeasureRow], device: str) -> go.Figure:
-    """Measured time of one step by size, eager and replayed."""
+def step_time_figure(
+    rows: Sequence[MeasureRow],
+    device: str,
+    unit: SizeUnit = SizeUnit.REQUESTS,
+    turns_at: float | None = None,
+) -> go.Figure:
+    """Measured time of one step by size, eager and replayed.
+
+    turns_at : the size at which steps turn from launch-bound to GPU-bound, marked by a line
+    """
     figure = go.Figure()
     for what, label, colour in (
         ("eager", "eager", theme.EAGER),
@@ -50,11 +59,38 @@ def step_time_figure(rows: Sequence[MeasureRow], device: str) -> go.Figure:
         trace = _with_quartiles(sorted(rows, key=lambda row: row.size), what, label, colour)
         if trace is not None:
             figure.add_trace(trace)
-    theme.styled(figure, title=f"Step time (measured on {device})", height=360)
-    figure.update_xaxes(title="size of the step [requests]", rangemode="tozero")
+    _styled(figure, f"Step time (measured on {device})", unit)
+    if turns_at is not None:
+        figure.add_vline(x=turns_at, line={"color": theme.NEUTRAL, "width": 1, "dash": "dash"})
+        for words, anchor in (("launch-bound ", "right"), (" GPU-bound", "left")):
+            figure.add_annotation(
+                x=turns_at, y=1, yref="paper", yanchor="top", text=words, xanchor=anchor,
+                showarrow=False, font={"color": theme.NEUTRAL},
+            )  # fmt: skip
+    return figure
+
+
+def context_figure(profiles: Sequence[Profile]) -> go.Figure:
+    """Measured time of one step by size, a pair of lines a context: replayed, and dotted eager."""
+    figure = go.Figure()
+    for i, profile in enumerate(sorted(profiles, key=lambda p: p.spec.context_tokens)):
+        colour = theme.SET_COLOURS[i % len(theme.SET_COLOURS)]
+        rows = sorted(profile.rows, key=lambda row: row.size)
+        for what, words in (("replay", "graph replay"), ("eager", "eager")):
+            label = f"{words}, context {profile.spec.context_tokens:,}"
+            trace = _with_quartiles(rows, what, label, colour, "lines+markers")
+            if trace is not None:
+                figure.add_trace(trace)
+    device = profiles[0].device.name
+    _styled(figure, f"Step time by context (measured on {device})", profiles[0].spec.unit)
+    return figure
+
+
+def _styled(figure: go.Figure, title: str, unit: SizeUnit) -> None:
+    theme.styled(figure, title=title, height=380)
+    figure.update_xaxes(title=f"size of the step [{unit.value}]", rangemode="tozero")
     figure.update_yaxes(title="median step time [ms]", rangemode="tozero")
     figure.update_layout(showlegend=True)
-    return figure
 
 
 def with_fit(figure: go.Figure, cost: StepCost) -> None:
