@@ -28,7 +28,7 @@ def place_of(referer: str, host: str) -> str | None:
         return None
     place = parts.path + (f"?{parts.query}" if parts.query else "")
     fits = parts.scheme in ("http", "https") and parts.netloc == host and len(place) <= MAX_CHARS
-    plain = place.isascii() and place.isprintable() and "\\" not in place
+    plain = referer.isascii() and referer.isprintable() and "\\" not in referer
     return place if fits and plain and place.startswith("/") and place[1:2] != "/" else None
 
 

@@ -10,5 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit ru
 
 from app.login_return import BackAfterLogin  # noqa: E402
 from app.web_headers import SecureHeaders  # noqa: E402
+from app.web_origin import OwnSocketsOnly  # noqa: E402
 
-app = App("streamlit_app.py", middleware=[Middleware(SecureHeaders), Middleware(BackAfterLogin)])
+AROUND = [Middleware(SecureHeaders), Middleware(OwnSocketsOnly), Middleware(BackAfterLogin)]
+app = App("streamlit_app.py", middleware=AROUND)

@@ -74,7 +74,7 @@ def main() -> int:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     # Streamlit would ask a newcomer for an e-mail address in a terminal; headless does not.
-    dashboard_command = [sys.executable, "-m", "streamlit", "run", "app/streamlit_app.py"]
+    dashboard_command = [sys.executable, "-m", "streamlit", "run", "app/server.py"]
     dashboard_command += ["--server.port", str(port), "--server.headless", "true"]
     subprocess.run([sys.executable, "-m", "core.store", "migrate"], cwd=ROOT, check=True)
 

@@ -76,7 +76,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     )
     address = f"http://127.0.0.1:{port}"
     try:
-        _wait_healthy(address, process, folder / "server.log")
+        wait_healthy(address, process, folder / "server.log")
         yield address
     finally:
         process.send_signal(signal.SIGTERM)
@@ -87,7 +87,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         log.close()
 
 
-def _wait_healthy(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_healthy(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
     end = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < end:
         assert process.poll() is None, log.read_text()
