@@ -29,7 +29,7 @@ def file_inputs() -> bool:
 
     Files stay with the session of the browser, so that the page shows them again when one returns.
     """
-    left, middle, right = st.columns([3, 3, 1], vertical_alignment="bottom")
+    left, middle, right = st.columns([5, 5, 3], vertical_alignment="bottom")
     _keep_file(
         "calibration_file",
         left.file_uploader(
@@ -131,7 +131,7 @@ def _use(found: Calibration) -> None:
         key="use_model",
         on_click=use_model,
         args=(model,),
-        disabled=is_used(model.name),
+        disabled=is_used(model),
         help="Buckets, Break-even and Serve then compute with it; the sidebar shows it.",
     )
     right.download_button(
@@ -142,6 +142,6 @@ def _use(found: Calibration) -> None:
         on_click="ignore",
         help="For `python -m core simulate --profile FILE` and the other commands.",
     )
-    if is_used(model.name):
+    if is_used(model):
         st.success("Every page computes with this model now.")
     st.caption(theme.origin_text(found.cost.origin, found.cost.source))

@@ -32,9 +32,10 @@ def use_model(model: StepModel) -> None:
     state.set_values({"cost_name": PREFIX + model.name})
 
 
-def is_used(name: str) -> bool:
-    """Whether every page computes with the model of this name."""
-    return state.value("cost_name", "") == PREFIX + name
+def is_used(model: StepModel) -> bool:
+    """Whether every page computes with exactly this model."""
+    chosen = state.value("cost_name", "") == PREFIX + model.name
+    return chosen and _kept().get(model.name) == model_to_json(model)
 
 
 def _kept() -> dict[str, Any]:

@@ -6,26 +6,28 @@ from collections.abc import Callable, Sequence
 
 from app import theme
 from app.charts.serving import Served
+from app.quantity import Quantity
 from core.simulate import SimulationResult
 
 Row = dict[str, object]
 MEASURES = (("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"), ("end to end", "e2e_ms"))
-WORK: tuple[tuple[str, Callable[[SimulationResult], str]], ...] = (
-    ("output tokens/s", lambda r: theme.count_text(r.output_tps)),
-    ("requests/s", lambda r: f"{r.request_rps:.3f}"),
-    ("makespan", lambda r: theme.seconds_text(r.makespan_s)),
-    ("idle", lambda r: theme.seconds_text(r.idle_s)),
-    ("decode steps", lambda r: theme.count_text(r.decode_steps.total_steps)),
-    ("mixed steps (hold prefill)", lambda r: theme.count_text(r.mixed_steps.total_steps)),
-    ("eager decode steps", lambda r: theme.count_text(r.eager_steps)),
-    ("padded slots", lambda r: theme.count_text(r.padded_slots)),
-    ("requests decoding, mean", lambda r: f"{r.mean_decoding:.1f}"),
-    ("KV tokens held, peak", lambda r: theme.count_text(r.peak_kv_tokens)),
-    ("preemptions", lambda r: theme.count_text(r.preemptions)),
-    ("tokens recomputed", lambda r: theme.count_text(r.recomputed_tokens)),
-    ("prompt tokens from the cache", lambda r: theme.count_text(r.cached_tokens)),
-    ("requests rejected", lambda r: theme.count_text(len(r.rejected))),
+WORK: tuple[tuple[str, Callable[[SimulationResult], float], int], ...] = (
+    ("output tokens/s", lambda r: r.output_tps, 1),
+    ("requests/s", lambda r: r.request_rps, 3),
+    ("makespan [s]", lambda r: r.makespan_s, 2),
+    ("idle [s]", lambda r: r.idle_s, 2),
+    ("decode steps", lambda r: r.decode_steps.total_steps, 0),
+    ("mixed steps (they hold prefill)", lambda r: r.mixed_steps.total_steps, 0),
+    ("eager decode steps", lambda r: r.eager_steps, 0),
+    ("padded slots", lambda r: r.padded_slots, 0),
+    ("requests decoding, mean", lambda r: r.mean_decoding, 1),
+    ("KV tokens held, peak", lambda r: r.peak_kv_tokens, 0),
+    ("preemptions", lambda r: r.preemptions, 0),
+    ("tokens recomputed", lambda r: r.recomputed_tokens, 0),
+    ("prompt tokens from the cache", lambda r: r.cached_tokens, 0),
+    ("requests rejected", lambda r: len(r.rejected), 0),
 )
+"""What a run did, as name with unit, value, and digits after the point."""
 
 
 def served_rows(runs: Sequence[Served], ttft_limit_ms: float, tpot_limit_ms: float) -> list[Row]:
@@ -54,24 +56,28 @@ def served_rows(runs: Sequence[Served], ttft_limit_ms: float, tpot_limit_ms: flo
 
 
 def figure_rows(runs: Sequence[Served], ttft_limit_ms: float, tpot_limit_ms: float) -> list[Row]:
-    """One row a figure, one column a set: everything that the runs gave."""
+    """One row a figure, its unit in its name, one column a set: everything that the runs gave."""
     latencies = {run.name: run.result.latency() for run in runs}
     rows = []
     for label, attribute in MEASURES:
         for rank in ("p50", "p90", "p99"):
-            row: Row = {"figure": f"{label} {rank}"}
+            row: Row = {"figure": f"{label} {rank} [ms]"}
             for name, latency in latencies.items():
-                row[name] = theme.ms_text(getattr(getattr(latency, attribute), rank))
+                row[name] = _number(getattr(getattr(latency, attribute), rank), 2)
             rows.append(row)
     good: Row = {"figure": "goodput [requests/s]"}
     good |= {run.name: _goodput(run.result, ttft_limit_ms, tpot_limit_ms) for run in runs}
     rows.append(good)
-    for label, text in WORK:
+    for label, value, digits in WORK:
         work: Row = {"figure": label}
-        rows.append(work | {run.name: text(run.result) for run in runs})
+        rows.append(work | {run.name: _number(value(run.result), digits) for run in runs})
     return rows
 
 
-def _goodput(result: SimulationResult, ttft_limit_ms: float, tpot_limit_ms: float) -> str:
-    rate = result.goodput_rps(ttft_limit_s=ttft_limit_ms / 1e3, tpot_limit_s=tpot_limit_ms / 1e3)
-    return f"{rate:.3f}"
+def _number(value: float | None, digits: int) -> Quantity:
+    return Quantity(theme.UNKNOWN if value is None else f"{value:,.{digits}f}", value)
+
+
+def _goodput(result: SimulationResult, ttft_limit_ms: float, tpot_limit_ms: float) -> Quantity:
+    limits = {"ttft_limit_s": ttft_limit_ms / 1e3, "tpot_limit_s": tpot_limit_ms / 1e3}
+    return _number(result.goodput_rps(**limits), 3)

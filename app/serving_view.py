@@ -51,34 +51,37 @@ def latency_limit_inputs() -> LatencyLimits:
 
 def show_runs(runs: Sequence[Served], limits: LatencyLimits) -> None:
     """Verdict, table and the chosen chart. Raises SettingError."""
+    origin = (
+        f"{runs[0].result.origin.value} by simulation, {runs[0].result.times.origin.value} times"
+    )
     found = verdict(
         [ServedSet(run.name, run.num_graphs, run.result) for run in runs],
         ttft_limit_s=limits.ttft_ms / 1e3,
         tpot_limit_s=limits.tpot_ms / 1e3,
     )
     st.markdown(f"**{found.sentence}**")
-    table(served_rows(runs, limits.ttft_ms, limits.tpot_ms), "served")
+    table(served_rows(runs, limits.ttft_ms, limits.tpot_ms), "served", origin)
     views = [LATENCY, TIME, STEPS, PADDING, FIGURES]
     st.segmented_control(
         *("Look at", views), key=state.remember("serving_view", LATENCY), required=True
     )
-    _draw(state.keep("serving_view"), runs, limits)
+    _draw(state.keep("serving_view"), runs, limits, origin)
 
 
-def _draw(view: str, runs: Sequence[Served], limits: LatencyLimits) -> None:
+def _draw(view: str, runs: Sequence[Served], limits: LatencyLimits, origin: str) -> None:
     if view == LATENCY:
-        chart(latency_figure(runs), "latency")
+        chart(latency_figure(runs), "latency", origin)
     elif view == TIME:
-        chart(series_figure(runs), "series")
+        chart(series_figure(runs), "series", origin)
     elif view == STEPS:
-        chart(steps_figure(runs), "served_steps")
-        chart(mixed_steps_figure(runs), "served_mixed")
+        chart(steps_figure(runs), "served_steps", origin)
+        chart(mixed_steps_figure(runs), "served_mixed", origin)
     elif view == PADDING:
-        chart(padded_figure(runs), "served_padded")
-        chart(eager_figure(runs), "served_eager")
+        chart(padded_figure(runs), "served_padded", origin)
+        chart(eager_figure(runs), "served_eager", origin)
         st.caption(
             "Decode steps only: a padded slot is a place in a replayed batch that does no work; an "
             "eager step found no graph large enough."
         )
     else:
-        table(figure_rows(runs, limits.ttft_ms, limits.tpot_ms), "served_figures")
+        table(figure_rows(runs, limits.ttft_ms, limits.tpot_ms), "served_figures", origin)

@@ -98,6 +98,7 @@ def _series(
             legendgroup=run.name,
             showlegend=row == 1,
             customdata=customdata,
+            meta=["KV tokens"],
             hovertemplate=f"%{{x:.1f}} s: {text}<extra>%{{fullData.name}}</extra>",
         ),
         row=row,

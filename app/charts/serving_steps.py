@@ -46,6 +46,7 @@ def _lines(items: Sequence[tuple[Served, StepHistogram]]) -> go.Figure:
                 line={"color": run.colour, "width": 1.5, "shape": "hvh"},
                 name=run.name,
                 customdata=bins.labels,
+                meta=["sizes"],
                 hovertemplate="%{customdata}: %{y:,} steps<extra>%{fullData.name}</extra>",
             )
         )
@@ -111,5 +112,6 @@ def _size_bars(run: Served, values: NDArray, unit: str) -> go.Bar:
         name=run.name,
         marker={"color": run.colour, "line": {"width": 0}},
         customdata=bins.labels,
+        meta=["sizes"],
         hovertemplate=f"%{{customdata}}: %{{y:,}} {unit}<extra>%{{fullData.name}}</extra>",
     )

@@ -19,6 +19,7 @@ from core.calibration.fit import FittedSteps, fit_steps
 from core.calibration.lockstep import StepSamples, explained
 from core.calibration.table_fit import from_table
 from core.errors import SettingError
+from core.records import normalised_sizes
 from core.simulate import simulate
 from core.simulation.machine import Machine
 
@@ -41,6 +42,7 @@ def calibrate(
     Raises SettingError (too few steps, limits that do not explain the run), CaptureSizesError.
     """
     sizes = evidence.capture_sizes if capture_sizes is None else tuple(capture_sizes)
+    sizes = normalised_sizes(sizes) if sizes else sizes
     eager = eager_us or (evidence.eager_us if sizes != () else None) or None
     if evidence.run is not None:
         return _from_run(evidence, sizes, eager, limits)

@@ -369,3 +369,21 @@ def test_every_token_is_accounted_for(requests, mode, seqs):
     assert total == pytest.approx(result.makespan_s, abs=1e-9)
     assert (result.first_token_s >= result.arrival_s).all()
     assert (result.finish_s >= result.first_token_s).all()
+
+
+def test_slots_are_requests_or_their_drafts():
+    """A request with 2 drafts is a step of 3 tokens where the cost counts tokens."""
+    drafts = machine(draft_tokens=2, acceptance=0.0)
+    by_token = simulate(trace((0, 4, 3)), drafts, cost(SizeUnit.TOKENS), (3,), prefill=PREFILL)
+    assert by_token.decode_slots.sizes.tolist() == [3]
+    assert by_token.decode_slots.unit is SizeUnit.TOKENS
+    by_request = run(trace((0, 4, 3)), drafts)
+    assert by_request.decode_slots.sizes.tolist() == [1]
+    assert by_request.decode_slots.unit is SizeUnit.REQUESTS
+
+
+def test_the_share_of_the_cache_is_of_whole_blocks():
+    """A cache of 66 tokens is 16 blocks of 4: 6 + 3 tokens hold 2, and 3 at most."""
+    result = run(trace((0, 6, 3), (50, 6, 3)), machine(kv_tokens=66))
+    assert 2 / 16 <= result.kv_share.max() <= 3 / 16
+    assert (result.kv_share * 16 % 1 == 0).all()

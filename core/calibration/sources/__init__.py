@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,10 +17,12 @@ from core.calibration.sources import (
     vllm_log,
 )
 from core.errors import FileContentError, ProjectError
+from core.plain_text import plain_line
 from core.readers.common.head import Head
 from core.readers.common.source import open_source
 from core.readers.options import ReadOptions
 
+MAX_NAME_CHARS = 120
 SOURCES = (engine_run, decode_table, trtllm_stats, vllm_log, sglang_log, trtllm_log, step_table)
 """Each has `read(source, head) -> Evidence | None`; None: the content is of another kind."""
 
@@ -35,7 +38,7 @@ def read_evidence(source: bytes | str | Path | BinaryIO, *, name: str = "") -> E
         for module in SOURCES:
             found = module.read(opened, head)
             if found is not None:
-                return found
+                return replace(found, name=plain_line(found.name)[:MAX_NAME_CHARS])
     except (ProjectError, OSError):
         raise
     except Exception as error:  # content of a shape no source foresaw is still the file's doing

@@ -17,12 +17,12 @@ def read(source: Source, head: Head) -> Evidence | None:
     document = head.json.document if head.json is not None else None
     if not isinstance(document, dict) or not {"requests", "steps"} <= set(document):
         return None
-    run = run_from_json(document, source.name.split(".json")[0])
+    run = run_from_json(document, source.name)
     graphs = bool(run.capture_sizes)
     eager = table_from_json(document.get("eager_step_us") or {}, source.name)
     return Evidence(
         "recorded run of an engine",
-        run.name,
+        source.name.split(".json")[0],
         run.capture_sizes,
         run=run,
         graph_us=run.decode_step_us if graphs else {},
