@@ -25,6 +25,7 @@ pages = [
     st.Page("app_pages/engine.py", title="Engine", icon=":material/rule_settings:"),
     st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
     st.Page("app_pages/diagnose.py", title="Diagnose", icon=":material/troubleshoot:"),
+    st.Page("app_pages/not_faster.py", title="Not faster?", icon=":material/trending_flat:"),
     st.Page("app_pages/sessions.py", title="Sessions", icon=":material/history:"),
     st.Page("app_pages/learn.py", title="Learn", icon=":material/school:"),
 ]

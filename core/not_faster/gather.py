@@ -139,7 +139,7 @@ def gather(
     if steps is not None and engine is not None and engine.off is not None:
         report = dispatched_report(steps, steps.sizes[-1:], np.full(len(steps.sizes), EAGER))
     elif report is None and steps is not None:
-        report, sizes_source = _report(steps, sizes, sizes_source, engine, rules)
+        steps, report, sizes_source = _report(steps, sizes, sizes_source, engine, rules)
     if steps is not None and family is not None and not fits(family.profile, steps.unit):
         cost, family = None, None
         notes.append("The profile is of prefill chunks, the steps are of decoding: not used.")
@@ -212,18 +212,19 @@ def _report(
     source: str,
     engine: EngineFacts | None,
     rules: CheckReport | None,
-) -> tuple[PaddingReport | None, str]:
-    """The steps through the sizes chosen, else through what the engine says it captured."""
+) -> tuple[StepHistogram, PaddingReport | None, str]:
+    """The steps through the sizes chosen, else through what the engine says it captured; by the
+    engine's own rule, and in its unit, where that is known."""
     if sizes is not None:
-        return padding_report(steps, sizes), source or "the sizes given"
+        return steps, padding_report(steps, sizes), source or "the sizes given"
     if engine is None or not engine.captured:
-        return None, source
+        return steps, None, source
     said = f"the {len(engine.captured)} sizes that {engine.label} captured"
-    if rules is not None and rules.plan is not None and rules.plan.tokens_per_request == 1:
+    if rules is not None:
         try:
             rule = ENGINES[rules.engine]
             found = engine_padding(rule, steps, None, rules.version, rules.settings)
-            return found.report, said
+            return found.steps, found.report, said
         except ProjectError:
             pass  # a histogram that this engine has no graphs for: sizes alone still tell
-    return padding_report(steps, engine.captured), said
+    return steps, padding_report(steps, engine.captured), said

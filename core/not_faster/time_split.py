@@ -10,6 +10,7 @@ from core.cost_points import eager_us_at, replay_us_at
 from core.not_faster.times import Times
 from core.padding import EAGER, PaddingReport
 from core.records import FloatArray, IntArray, Origin, StepHistogram
+from core.size_bins import size_bins
 
 PARTS = ("kernels", "padding", "pieces", "copy", "outside", "fallback")
 """In the order in which they are stacked; each is a field NAME_us of TimeSplit."""
@@ -119,3 +120,37 @@ def _replayed_share(steps: StepHistogram, graph: np.ndarray, eager_share: float 
     if eager_share is None or held == 0:
         return 1.0
     return float(np.clip((1.0 - eager_share) / held, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class SplitBins:
+    """Mean step times of neighbouring sizes together, for a chart.
+
+    first, last : (b,) sizes of each bin; steps : (b,) how many steps it stands for
+    eager_us : (b,) mean eager step; parts : {name: (b,) mean of that part} in the order of PARTS,
+        without those that are 0 throughout [us]
+    """
+
+    labels: tuple[str, ...]
+    first: IntArray
+    last: IntArray
+    steps: FloatArray
+    eager_us: FloatArray
+    parts: dict[str, FloatArray]
+
+
+def split_bins(split: TimeSplit, max_bins: int = 48) -> SplitBins:
+    """At most max_bins bins; each holds the mean over its steps."""
+    series = [getattr(split, f"{name}_us") * split.steps for name in ("eager", *PARTS)]
+    bins = size_bins(split.sizes, split.steps, *series, max_bins=max_bins)
+    counts = np.maximum(bins.sums[0], 1.0)
+    eager, *parts = (values / counts for values in bins.sums[1:])
+    named = dict(zip(PARTS, parts, strict=True))
+    return SplitBins(
+        tuple(bins.labels),
+        bins.first,
+        bins.last,
+        bins.sums[0],
+        eager,
+        {name: values for name, values in named.items() if values.any()},
+    )
