@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import compute, state, theme
+from app import compute, inputs, state, theme
 from app.charts.serving import Served
 from app.memory_inputs import chosen_model
 from app.serving_choice import ServingLimits, cost_of, machine_of, requests_of
 from core.errors import ProjectError
-from core.records import BucketSet, PoolPolicy, Trace
+from core.records import BucketSet, PoolPolicy, SizeUnit, Trace
 from core.serving_sweep import machine_beside_graphs
 from core.simulate import Machine, SimulationResult, warnings_before
 
@@ -35,11 +35,15 @@ EAGER = "No graphs (eager)"
 
 @dataclass(frozen=True)
 class Plan:
-    """One way to serve: a set, and the engine that is left beside its graphs."""
+    """One way to serve: a set, and the engine that is left beside its graphs.
+
+    buckets : what steps of 0, 1, 2 ... requests replay by the engine's own rule, for its own list
+    """
 
     name: str
     sizes: tuple[int, ...] | None
     machine: Machine
+    buckets: tuple[int, ...] | None = None
 
 
 def kv_bytes_per_token() -> float:
@@ -56,11 +60,22 @@ def plans(sets: Sequence[BucketSet], limits: ServingLimits, view: compute.CostVi
         taken = compute.graph_bytes(item.sizes, view.memory, policy)
         try:
             machine = machine_beside_graphs(whole, taken, kv_bytes_per_token())
+            buckets = _buckets_of(item, limits)
         except ProjectError as error:
             st.warning(f"{item.name}: {error}")
         else:
-            found.append(Plan(item.name, item.sizes, machine))
+            found.append(Plan(item.name, item.sizes, machine, buckets))
     return found
+
+
+def _buckets_of(item: BucketSet, limits: ServingLimits) -> tuple[int, ...] | None:
+    """By the engine's own rule where the set is its own list. Raises ProjectError."""
+    choice = inputs.engine_of(item)
+    if choice is None:
+        return None
+    by_tokens = limits.sizes_count is SizeUnit.TOKENS
+    width = 1 + limits.draft_tokens if by_tokens else 1
+    return compute.engine_buckets(choice, limits.max_num_seqs, width)
 
 
 def say_what_is_amiss(trace: Trace, limits: ServingLimits, chosen: Sequence[Plan]) -> None:
@@ -107,7 +122,8 @@ def run(
 
         show(0.0)
         done[plan] = compute.served(
-            *(requests, plan.machine, cost, plan.sizes, view.prefill, limits.concurrency, show)
+            *(requests, plan.machine, cost, plan.sizes, view.prefill),
+            *(limits.concurrency, plan.buckets, show),
         )
     place.empty()
 

@@ -65,6 +65,7 @@ def simulate(
     progress: Progress | None = None,
     prefill: PrefillCost | None = None,
     concurrency: int | None = None,
+    buckets: IntArray | None = None,
     compiled: bool | None = None,
 ) -> SimulationResult:
     """Run the requests of a trace through an engine that has these graphs.
@@ -73,13 +74,14 @@ def simulate(
     progress : called now and then with the share of requests done, 0 to 1
     prefill : time of prompts and context; None takes `assumed_prefill(cost)`
     concurrency : closed loop, so many requests in flight, arrivals of the trace ignored
+    buckets : what decode steps replay by an engine's own rule, see `step_times`
     compiled : by numba or as plain Python, which give the same; None chooses by the work
     A request of 0 output tokens ends with its prefill; one of 0 prompt tokens counts as 1.
     A request that can never fit into the KV cache is rejected, counted and named;
     `warnings_before` tells beforehand.
     Raises SettingError, CaptureSizesError.
     """
-    times = step_times(cost, machine, capture_sizes, prefill)
+    times = step_times(cost, machine, capture_sizes, prefill, buckets)
     return simulate_times(
         trace, machine, times, progress=progress, concurrency=concurrency, compiled=compiled
     )

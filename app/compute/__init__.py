@@ -28,6 +28,7 @@ from app.compute.decision import (
 from app.compute.engines import (
     EngineDefault,
     checked,
+    engine_buckets,
     engine_default,
     engine_memory,
     exported,
@@ -62,6 +63,7 @@ __all__ = [
     "content_digest",
     "cost_view",
     "curves",
+    "engine_buckets",
     "engine_default",
     "engine_memory",
     "example_reading",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import BinaryIO
 
+import numpy as np
 import streamlit as st
 
 from app.compute.hashing import HASH
@@ -78,11 +79,16 @@ def served(
     sizes: tuple[int, ...] | None,
     prefill: PrefillCost | None,
     concurrency: int | None,
+    buckets: tuple[int, ...] | None,
     progress: Callable[[float], None],
 ) -> SimulationResult:
     """Not cached: it reports progress while it runs. Raises SettingError."""
     return simulate(
-        *(trace, machine, cost, sizes), prefill=prefill, concurrency=concurrency, progress=progress
+        *(trace, machine, cost, sizes),
+        prefill=prefill,
+        concurrency=concurrency,
+        buckets=None if buckets is None else np.array(buckets, np.int64),
+        progress=progress,
     )
 
 

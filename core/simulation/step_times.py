@@ -143,6 +143,7 @@ def step_times(
     machine: Machine,
     capture_sizes: Sequence[int] | IntArray | None,
     prefill: PrefillCost | None = None,
+    buckets: IntArray | None = None,
 ) -> StepTimes:
     """Times from a decode curve, the captured sizes and a cost of prompts.
 
@@ -150,13 +151,15 @@ def step_times(
     the card needs no more than a replay of the same size.
     capture_sizes : in the unit of the cost; None or empty: every step runs eager
     prefill : None takes `assumed_prefill`
+    buckets : (max_num_seqs + 1,) what a decode step of so many requests replays by an engine's own
+        rule, -1 eager [unit of the cost]; None: the smallest captured size that holds it
     Raises CaptureSizesError, SettingError.
     """
     prefill = prefill or assumed_prefill(cost, max_rows=machine.max_num_seqs)
     requests = np.arange(machine.max_num_seqs + 1, dtype=np.int64)
     width = machine.tokens_per_decode if cost.unit is SizeUnit.TOKENS else 1
     sizes = requests * width
-    bucket = _buckets(sizes, capture_sizes)
+    bucket = _buckets(sizes, capture_sizes) if buckets is None else _given(buckets, sizes)
     captured = bucket != EAGER
     eager = eager_us_at(cost, sizes)
     device = np.minimum(eager, replay_us_at(cost, sizes)).astype(np.float64)
@@ -198,6 +201,16 @@ def weakest(origins: Sequence[Origin]) -> Origin:
     """What a figure made of several may be called: the least certain of them."""
     order = (Origin.ASSUMED, Origin.ESTIMATED, Origin.FITTED, Origin.MEASURED)
     return next(origin for origin in order if origin in origins)
+
+
+def _given(buckets: IntArray, sizes: IntArray) -> IntArray:
+    """Raises SettingError where an engine's rule does not fit the machine."""
+    if len(buckets) != len(sizes) or ((buckets < sizes) & (buckets != EAGER)).any():
+        raise SettingError(
+            f"The engine's rule tells {len(buckets)} buckets for {len(sizes)} batch sizes, or one "
+            "smaller than its batch; ask it for 0 to max_num_seqs requests."
+        )
+    return buckets
 
 
 def _buckets(sizes: IntArray, capture_sizes: Sequence[int] | IntArray | None) -> IntArray:

@@ -252,3 +252,15 @@ def test_the_example_opens_from_serve():
     """A link to Serve with the example shows its widgets."""
     at = open_app("serve.py", example="1")
     assert at.number_input(key="load_factor").value == 1.0
+
+
+def test_an_engines_default_is_served_by_its_own_rule():
+    """TensorRT-LLM pads no decode batch by default: sizes that it did not capture run eager."""
+    at = serve_page()
+    to_page(at, "buckets.py")
+    at.multiselect(key="sets").set_value(["trtllm", "Powers of two"]).run()
+    to_page(at, "serve.py")
+    serve(at)
+    row = table_row(at, "bucket set", "TensorRT-LLM default")
+    other = table_row(at, "bucket set", "Powers of two")
+    assert row["padded slots"] == "0" and other["padded slots"] != "0"

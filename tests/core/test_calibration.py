@@ -122,8 +122,8 @@ def test_too_few_steps_are_no_fit():
 
 def test_a_run_that_was_not_seen_is_predicted():
     """Fitted to the first half of the default run alone, the run with nine powers of two comes out
-    within 3 % of its makespan, 5 % and 10 % of TPOT's median and p99, 15 % of TTFT's median; the
-    batch sizes differ by 0.12, as those of the two real runs do (docs/validation.md)."""
+    within 3 % of its makespan, 5 % and 10 % of TPOT's median and p99, 15 % of TTFT's median, and
+    batch sizes at a distance below 0.10; two real runs are 0.12 apart (docs/validation.md)."""
     fit = fit_steps(SAMPLES["default"].first_half, RUNS["default"].capture_sizes)
     run = RUNS["pow2"]
     result = simulate(run.trace, machine_of(run), fit.cost, run.capture_sizes, prefill=fit.prefill)
@@ -132,7 +132,7 @@ def test_a_run_that_was_not_seen_is_predicted():
     assert abs(found.tpot_p50.error) < 0.05 and abs(found.tpot_p99.error) < 0.10
     assert abs(found.ttft_p50.error) < 0.15
     real = [StepHistogram.from_batches(SAMPLES[n].rows + SAMPLES[n].prompts) for n in RUNS]
-    assert found.batch_distance < total_variation(real[0], real[1]) + 0.01
+    assert found.batch_distance < 0.10 < total_variation(real[0], real[1])
     assert found.batch_distance_by_4 < 0.10
 
 

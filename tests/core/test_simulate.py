@@ -387,3 +387,16 @@ def test_the_share_of_the_cache_is_of_whole_blocks():
     result = run(trace((0, 6, 3), (50, 6, 3)), machine(kv_tokens=66))
     assert 2 / 16 <= result.kv_share.max() <= 3 / 16
     assert (result.kv_share * 16 % 1 == 0).all()
+
+
+def test_an_engines_own_rule_replaces_rounding_up():
+    """Two requests would round up to 4; a rule that pads nothing runs them eager instead."""
+    requests = trace((0, 2, 3), (0, 2, 3))
+    rounded = run(requests, sizes=(1, 4))
+    assert (rounded.padded_slots, rounded.eager_steps) == (4, 0)  # two steps of 2 in 4
+    own = run(requests, sizes=(1, 4), buckets=np.array([-1, 1, -1, -1, 4]))
+    assert (own.padded_slots, own.eager_steps) == (0, 2)
+    assert own.makespan_s > rounded.makespan_s
+    for wrong in ([-1, 1], [-1, 1, 1, 4, 4]):
+        with pytest.raises(SettingError, match="engine's rule"):
+            run(requests, sizes=(1, 4), buckets=np.array(wrong))
