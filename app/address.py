@@ -32,6 +32,7 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[str], Any], Callable[[Any], str]]
     "kv": ("kv_tokens", int, str),
     "load": ("load_factor", float, str),
     "example": ("example", str, str),
+    "sweep": ("sweep_job", str, str),
 }
 
 

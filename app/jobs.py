@@ -1,12 +1,24 @@
-"""Submit a measurement and ask for its state; the only file in app that knows where jobs live."""
+"""Send jobs and ask for their state; the only file in app that knows where jobs live."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core.records import MeasureSpec, Profile
-from core.store.jobs import JobClient, MeasureJob, WorkerInfo, default_database_url, migrate
+from app import identity, state
+from core.readers.reading import Reading
+from core.records import MeasureSpec
+from core.store.jobs import (
+    JobClient,
+    JobState,
+    MeasureJob,
+    QueueView,
+    SweepJob,
+    WorkerInfo,
+    default_database_url,
+    migrate,
+)
 from core.store.kinds import MEASURE
+from core.sweep_spec import SweepSpec
 
 
 @st.cache_resource(show_spinner="Opening the database …")
@@ -25,7 +37,14 @@ def _client() -> JobClient:
 
 def submit(spec: MeasureSpec, queue: str | None = None) -> str:
     """Raises JobError when the queue refuses."""
-    return _client().submit(spec, queue=queue)
+    session_id = state.session().open_id
+    return _client().submit(spec, queue=queue, sent_by=_me(), session_id=session_id)
+
+
+def submit_sweep(spec: SweepSpec, requests: Reading) -> str:
+    """Raises JobError, or RecordError where the requests are too many to send."""
+    session_id = state.session().open_id
+    return _client().submit(spec, requests, sent_by=_me(), session_id=session_id)
 
 
 def job_state(job_id: str) -> MeasureJob:
@@ -33,8 +52,24 @@ def job_state(job_id: str) -> MeasureJob:
     return _client().measurement(job_id)
 
 
+def sweep_state(job_id: str) -> SweepJob:
+    """Raises JobError if there is no such sweep."""
+    return _client().sweep(job_id)
+
+
 def cancel(job_id: str) -> None:
-    _client().cancel(job_id)
+    """Raises JobError if it is gone, or somebody else sent it."""
+    _client().cancel(job_id, by=_me())
+
+
+def delete(job_id: str) -> None:
+    """Raises JobError if it is gone, has not ended, or somebody else sent it."""
+    _client().delete(job_id, by=_me())
+
+
+def may_change(job: JobState) -> bool:
+    """Whether this browser's person may cancel and delete the job."""
+    return job.belongs_to(_me())
 
 
 def recent_measurement() -> str | None:
@@ -48,6 +83,10 @@ def workers() -> list[WorkerInfo]:
     return _client().workers(MEASURE)
 
 
-def job_profile(job_id: str) -> Profile | None:
-    """The rows measured so far as a Profile; None before the first."""
-    return _client().profile(job_id)
+def queue() -> QueueView:
+    """All workers and the newest jobs of every kind."""
+    return _client().queue()
+
+
+def _me() -> str:
+    return identity.current().who

@@ -24,6 +24,7 @@ pages = [
     st.Page("app_pages/calibrate.py", title="Calibrate", icon=":material/straighten:"),
     st.Page("app_pages/engine.py", title="Engine", icon=":material/rule_settings:"),
     st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
+    st.Page("app_pages/queue.py", title="Queue", icon=":material/list_alt:"),
     st.Page("app_pages/diagnose.py", title="Diagnose", icon=":material/troubleshoot:"),
     st.Page("app_pages/not_faster.py", title="Not faster?", icon=":material/trending_flat:"),
     st.Page("app_pages/sessions.py", title="Sessions", icon=":material/history:"),

@@ -12,7 +12,7 @@ from core.records.sweep import Sweep, SweepRow
 from core.simulate import COMPILE_FROM, Machine, SimulationResult, simulate
 from core.simulation.compiled import numba_installed
 from core.sweep_spec import SweepPoint, SweepSpec
-from core.trace_changes import scaled_arrivals
+from core.trace_changes import scaled_arrivals, with_prefix_hit_rate
 
 # Seconds on one of two busy cores: what a request of about 900 tokens takes in the compiled loop
 # and in plain Python (docs/benchmarks.md), and what loading the compiled loop takes.
@@ -36,21 +36,28 @@ def machine_beside_graphs(machine: Machine, graphs: float, kv_bytes_per_token: f
     return replace(machine, kv_tokens=left)
 
 
-def sweep(trace: Trace, spec: SweepSpec, progress: Callable[[float], None] | None = None) -> Sweep:
+def sweep(
+    trace: Trace,
+    spec: SweepSpec,
+    progress: Callable[[float], None] | None = None,
+    rows: list[SweepRow] | None = None,
+) -> Sweep:
     """Serve the trace with each set under each load.
 
     progress : called now and then with the share of all runs done
+    rows : of the first runs, where they are done already; each new row is added at once, so that
+        what is done stays when `progress` raises
     A set that leaves no KV cache, or no room for a step, gets a row that says so.
     Raises SettingError (a trace that cannot run).
     """
     points = spec.points
-    rows: list[SweepRow] = []
+    rows = [] if rows is None else rows
 
     def tell(share: float) -> None:
         if progress is not None:
             progress((len(rows) + share) / len(points))
 
-    for point in points:
+    for point in points[len(rows) :]:
         rows.append(serve_point(trace, spec, point, tell))
         tell(0.0)
     return Sweep(tuple(rows))
@@ -71,10 +78,8 @@ def serve_point(
         engine = machine_beside_graphs(spec.machine, row.graph_bytes, spec.kv_bytes_per_token)
     except SettingError as error:
         return replace(row, kv_tokens=0, error=str(error))
-    closed = spec.concurrency is not None
     result = simulate(
-        *(trace if closed else scaled_arrivals(trace, point.load), engine),
-        *(spec.cost, row.sizes or None),
+        *(_requests(trace, spec, point), engine, spec.cost, row.sizes or None),
         prefill=spec.prefill,
         concurrency=max(1, round(spec.concurrency * point.load)) if spec.concurrency else None,
         compiled=True if pays_to_compile(spec) else None,
@@ -88,12 +93,31 @@ def pays_to_compile(spec: SweepSpec) -> bool:
     return numba_installed() and len(spec.points) * spec.num_requests >= COMPILE_FROM
 
 
-def sweep_seconds(spec: SweepSpec) -> float:
-    """About how long the sweep takes on one core, before anything was run [s]."""
-    requests = len(spec.points) * spec.num_requests
+def sweep_seconds(spec: SweepSpec, done: int = 0) -> float:
+    """About how long the sweep takes on one core [s]. done : runs that need not be made again."""
+    requests = (len(spec.points) - done) * spec.num_requests
     if pays_to_compile(spec):
         return LOAD_S + COMPILED_S * requests
     return PLAIN_S * requests
+
+
+def seconds_left(elapsed_s: float, share_before: float, share: float) -> float | None:
+    """What is left to do at the speed so far [s]; None while there is none to tell by.
+
+    share_before, share : of the whole, done when the clock was started, and now
+    """
+    if share <= share_before:
+        return None
+    return elapsed_s * (1.0 - share) / (share - share_before)
+
+
+def _requests(trace: Trace, spec: SweepSpec, point: SweepPoint) -> Trace:
+    """The requests as they come under this load; in a closed loop arrivals do not matter."""
+    if spec.prefix_hit_rate is not None:
+        trace = with_prefix_hit_rate(trace, spec.prefix_hit_rate)
+    if spec.concurrency is not None:
+        return trace
+    return scaled_arrivals(trace, spec.base_load * point.load)
 
 
 def _empty_row(spec: SweepSpec, point: SweepPoint) -> SweepRow:

@@ -79,6 +79,15 @@ def load_answer(found: Sweep, load: float, num_sets: int, figure: Figure) -> Loa
     return LoadAnswer(load, figure, best, more, loss, len(rows), num_sets)
 
 
+def serving_text(row: SweepRow) -> str:
+    """What the best set gives, as half a sentence."""
+    ends = f"end to end in {row.e2e_p50_ms / 1e3:.3g} s (median)" if row.e2e_p50_ms else "none ends"
+    return (
+        f"{row.goodput_rps or 0.0:.3g} requests/s within the limits, {ends}, and "
+        f"{row.kv_tokens:,} KV tokens left"
+    )
+
+
 def todays_load(loads: tuple[float, ...]) -> float:
     """The load nearest to the traffic as it is, by factor."""
     return min(loads, key=lambda load: max(load, 1 / load))

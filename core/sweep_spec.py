@@ -59,7 +59,9 @@ class SweepSpec:
     machine : with the KV cache there would be without graphs
     num_requests : how many requests the trace holds
     loads : factors on the arrival rate, or in a closed loop on the number in flight
+    base_load : how many times as fast as in the trace requests arrive at load 1
     concurrency : closed loop, so many requests in flight at load 1; None: as they arrive
+    prefix_hit_rate : share of every prompt that is cached; None: as the trace says
     ttft_limit_s, tpot_limit_s : what a request must keep to count as goodput; None: no limit
     Raises SettingError or CaptureSizesError.
     """
@@ -73,7 +75,9 @@ class SweepSpec:
     loads: tuple[float, ...] = LOADS
     policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST
     prefill: PrefillCost | None = None
+    base_load: float = 1.0
     concurrency: int | None = None
+    prefix_hit_rate: float | None = None
     ttft_limit_s: float | None = None
     tpot_limit_s: float | None = None
     format: int = SWEEP_FORMAT
@@ -144,12 +148,16 @@ def _check_choices(spec: SweepSpec) -> None:
     positive = {f"load {load!r}": load for load in spec.loads}
     positive |= {
         name: getattr(spec, name)
-        for name in ("kv_bytes_per_token", "concurrency", "ttft_limit_s", "tpot_limit_s")
+        for name in (
+            *("kv_bytes_per_token", "base_load", "concurrency", "ttft_limit_s", "tpot_limit_s"),
+        )
         if getattr(spec, name) is not None
     }
     for name, value in positive.items():
         if not (math.isfinite(value) and value > 0):
             raise SettingError(f"{name} is {value}; it must be above 0.")
+    if spec.prefix_hit_rate is not None and not 0.0 <= spec.prefix_hit_rate <= 1.0:
+        raise SettingError(f"prefix_hit_rate is {spec.prefix_hit_rate}; it must be from 0 to 1.")
 
 
 def _check_curve(label: str, sizes: Any, *curves: Any) -> None:

@@ -12,7 +12,7 @@ from app.serving_inputs import (
     serving_limits,
 )
 from app.serving_view import latency_limit_inputs, show_runs
-from app.sweep_view import sweep_section
+from app.sweep_view import kept_sweep, sweep_section
 from core.errors import ProjectError
 
 st.title("Serve", anchor=False)
@@ -22,6 +22,7 @@ st.caption(
 )
 workload = state.session().workload
 if workload is None or workload.reading.trace is None:
+    kept_sweep()
     traffic.current_traffic()
     st.info(
         "Serving needs requests, with their prompt and output lengths. This workload has step "

@@ -1,11 +1,15 @@
-"""The chart of a sweep: where more graphs stop paying, load by load."""
+"""The chart of a sweep: where more graphs stop paying under each load, and what they take."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from app import theme
-from core.records.sweep import Figure, Sweep
+from core.records.sweep import Figure, Sweep, SweepRow
+from core.sweep_answer import WITHIN
 
 FIGURE_WORDS: dict[Figure, str] = {
     "tpot_p50_ms": "TPOT p50 [ms]",
@@ -13,47 +17,67 @@ FIGURE_WORDS: dict[Figure, str] = {
     "ttft_p50_ms": "TTFT p50 [ms]",
     "ttft_p99_ms": "TTFT p99 [ms]",
     "e2e_p50_ms": "end to end p50 [ms]",
-    "output_tps": "output tokens a second",
-    "goodput_rps": "goodput: requests within the limits, a second",
+    "output_tps": "output [tokens/s]",
+    "goodput_rps": "goodput [requests/s]",
     "makespan_s": "makespan [s]",
 }
 
 
-def sweep_figure(found: Sweep, figure: Figure, loads: list[float]) -> go.Figure:
-    """The figure by number of graphs, one line a load; a star marks the fewest graphs within 1 %
-    of the best."""
-    plot = go.Figure()
+def sweep_figure(found: Sweep, figure: Figure, loads: Sequence[float], kv_tokens: int) -> go.Figure:
+    """The figure by number of graphs, one line a load, a star at the fewest graphs within 1 % of
+    the best; below, what the graphs take of the KV cache. kv_tokens : without graphs [tokens]"""
+    plot = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.7, 0.3])
     for load, colour in zip(loads, theme.SET_COLOURS, strict=False):
         rows = sorted(found.at(load), key=lambda row: row.num_graphs)
         known = [row for row in rows if getattr(row, figure) is not None]
-        if not known:
-            continue
-        plot.add_trace(
-            go.Scatter(
-                x=[row.num_graphs for row in known],
-                y=[getattr(row, figure) for row in known],
-                customdata=[(row.name, f"{row.kv_tokens:,}") for row in known],
-                meta=["bucket set", "KV tokens"],
-                mode="lines+markers",
-                line={"color": colour},
-                name=f"load x{load:g}",
-                hovertemplate="%{customdata[0]}, %{x} graphs: %{y:.4g}<br>%{customdata[1]} KV "
-                "tokens<extra>%{fullData.name}</extra>",
-            )
-        )
-        best = found.best(load, figure, within=0.01)
-        plot.add_trace(
-            go.Scatter(
-                x=[best.num_graphs],
-                y=[getattr(best, figure)],
-                mode="markers",
-                marker={"symbol": "star", "size": 14, "color": colour},
-                name=f"fewest within 1 % at x{load:g}",
-                showlegend=False,
-                hovertemplate=f"{best.name}: fewest graphs within 1 % of the best<extra></extra>",
-            )
-        )
-    theme.styled(plot, title=f"{FIGURE_WORDS[figure]} by number of graphs (estimated)", height=420)
-    plot.update_xaxes(title="captured graphs", rangemode="tozero")
-    plot.update_yaxes(title=FIGURE_WORDS[figure])
+        if known:
+            plot.add_trace(_line(known, figure, load, colour), row=1, col=1)
+            best = found.best(load, figure, WITHIN)
+            plot.add_trace(_star(best, figure, load, colour), row=1, col=1)
+    plot.add_trace(_taken(found, kv_tokens), row=2, col=1)
+    theme.styled(plot, title=f"{FIGURE_WORDS[figure]} by number of graphs (estimated)", height=520)
+    plot.update_xaxes(rangemode="tozero")
+    plot.update_xaxes(title="captured graphs", row=2, col=1)
+    plot.update_yaxes(title=FIGURE_WORDS[figure], row=1, col=1)
+    plot.update_yaxes(title="KV taken [tokens]", rangemode="tozero", row=2, col=1)
     return plot
+
+
+def _line(rows: Sequence[SweepRow], figure: Figure, load: float, colour: str) -> go.Scatter:
+    return go.Scatter(
+        x=[row.num_graphs for row in rows],
+        y=[getattr(row, figure) for row in rows],
+        customdata=[(row.name, f"{row.preemptions:,}") for row in rows],
+        mode="lines+markers",
+        line={"color": colour},
+        name=f"load x{load:g}",
+        hovertemplate="%{customdata[0]}, %{x} graphs: %{y:.4g}<br>%{customdata[1]} preemptions"
+        "<extra>%{fullData.name}</extra>",
+    )
+
+
+def _star(best: SweepRow, figure: Figure, load: float, colour: str) -> go.Scatter:
+    return go.Scatter(
+        x=[best.num_graphs],
+        y=[getattr(best, figure)],
+        mode="markers",
+        marker={"symbol": "star", "size": 14, "color": colour},
+        name=f"fewest within 1 % at x{load:g}",
+        showlegend=False,
+        hovertemplate=f"{best.name}: fewest graphs within 1 % of the best<extra></extra>",
+    )
+
+
+def _taken(found: Sweep, kv_tokens: int) -> go.Scatter:
+    """The same under every load, so one line; a set that leaves nothing takes all."""
+    left = {row.num_graphs: row.kv_tokens for row in found.rows}
+    counts = sorted(left)
+    return go.Scatter(
+        x=counts,
+        y=[kv_tokens - left[count] for count in counts],
+        customdata=[f"{left[count]:,}" for count in counts],
+        mode="lines+markers",
+        line={"color": theme.NEUTRAL, "dash": "dot"},
+        name="KV cache taken by graphs",
+        hovertemplate="%{x} graphs take %{y:,} KV tokens and leave %{customdata}<extra></extra>",
+    )

@@ -72,3 +72,13 @@ class Sweep:
         limit += within * abs(limit)
         good = [row for row in known if values[id(row)] <= limit]
         return min(good, key=lambda row: (row.num_graphs, values[id(row)]))
+
+    def best_serving(self, load: float, within: float = 0.01) -> SweepRow:
+        """The set that serves most requests within the limits; of those within this share of it
+        the one that answers soonest (end-to-end median), and of these the one of fewest graphs.
+
+        Raises SettingError if no set was served.
+        """
+        most = self.best(load).goodput_rps or 0.0
+        near = [r for r in self.at(load) if (r.goodput_rps or 0.0) >= most * (1.0 - within)]
+        return Sweep(tuple(near)).best(load, "e2e_p50_ms", within)

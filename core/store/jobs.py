@@ -129,20 +129,30 @@ class JobClient:
         """Where a job of this kind is sent now."""
         return kind.choose_queue(kind.speakers(self.workers()))
 
-    def cancel(self, job_id: str) -> None:
+    def cancel(self, job_id: str, by: str | None = None) -> None:
         """Stop a job, also in the middle of a step; finished rows stay.
 
-        Raises JobError if there is no such job. A finished job is left as it is.
+        by : who asks; None may do anything
+        Raises JobError if there is no such job, or somebody else sent it. A finished job is left
+        as it is.
         """
-        if self._look(job_id).finished:
+        found = self._look(job_id)
+        _check_sender(found, by)
+        if found.finished:
             return
         with self._engine.begin() as connection:
             job_table.note_cancel(connection, job_id)
         self._client.cancel_workflow(job_id)
 
-    def delete(self, job_id: str) -> None:
-        """Forget a finished job and its rows. Raises JobError if it has not ended."""
-        if not self._look(job_id).finished:
+    def delete(self, job_id: str, by: str | None = None) -> None:
+        """Forget a finished job and its rows.
+
+        by : who asks; None may do anything
+        Raises JobError if it has not ended, is not there, or somebody else sent it.
+        """
+        found = self._look(job_id)
+        _check_sender(found, by)
+        if not found.finished:
             raise JobError(f"Job {job_id} has not ended; cancel it first.")
         self._client.delete_workflow(job_id)
         with self._engine.begin() as connection:
@@ -321,6 +331,11 @@ class JobClient:
             self._finished[state.job_id] = state
             while len(self._finished) > REMEMBERED:
                 self._finished.pop(next(iter(self._finished)))
+
+
+def _check_sender(job: JobState, by: str | None) -> None:
+    if by is not None and not job.belongs_to(by):
+        raise JobError(f"Job {job.job_id} was sent by somebody else; ask them to end it.")
 
 
 def _common(

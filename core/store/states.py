@@ -69,6 +69,15 @@ class JobState:
     def finished(self) -> bool:
         return self.status in FINISHED
 
+    def belongs_to(self, who: str) -> bool:
+        """Whether this person may cancel and delete it: the sender, anybody where none is known."""
+        return self.sent_by in (None, who)
+
+    @property
+    def title_text(self) -> str:
+        """What was asked for, in a few words."""
+        return f"Job of kind {self.kind}"
+
     @property
     def share(self) -> float:
         """Of the steps, 0 to 1."""

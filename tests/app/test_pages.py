@@ -32,7 +32,14 @@ def test_every_page_works_with_the_example(page):
     """The example, opened by a link, gives every page something to show."""
     at = open_app(page, example="1")
     assert not at.error
-    if page not in ("diagnose.py", "engine.py", "measure.py", "serve.py", "sessions.py"):
+    if page not in (
+        "diagnose.py",
+        "engine.py",
+        "measure.py",
+        "queue.py",
+        "serve.py",
+        "sessions.py",
+    ):
         assert at.get("plotly_chart")
 
 

@@ -49,6 +49,11 @@ class MeasureJob(JobState):
         return Profile(self.device, self.spec, self.rows, iso_utc(self.rows_at))
 
     @property
+    def title_text(self) -> str:
+        sizes = f"{len(self.spec.sizes)} size{'s' * (len(self.spec.sizes) > 1)}"
+        return f"Measurement of {self.spec.model.name}, {sizes}"
+
+    @property
     def progress_text(self) -> str:
         return f"{self.done} of {self.total} buckets measured"
 

@@ -40,6 +40,14 @@ class SweepJob(JobState):
         return Sweep(self.rows)
 
     @property
+    def title_text(self) -> str:
+        spec = self.spec
+        return (
+            f"Sweep of {len(spec.sets)} sets under {len(spec.loads)} loads, "
+            f"{spec.num_requests:,} requests"
+        )
+
+    @property
     def progress_text(self) -> str:
         return f"{self.done} of {self.total} runs served"
 
