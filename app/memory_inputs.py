@@ -6,11 +6,13 @@ import json
 
 import streamlit as st
 
-from app import compute, state
+from app import compute, state, theme
 from app.memory_choice import MemoryChoice
 from core.memory import ModelMemory, model_memory
+from core.memory_plan import MemoryPlan
 from core.records import PoolPolicy
 
+GIB = 2**30
 LLAMA_8B = {
     "model_type": "llama",
     "hidden_size": 4096,
@@ -23,35 +25,36 @@ LLAMA_8B = {
 }
 
 
+CARD_INPUTS = (
+    (*("card_gib", "Card memory [GiB]", 1.0, 10_000.0, 8.0, 80.0), None),
+    (
+        *("utilization", "Share the engine may use", 0.05, 1.0, 0.01, 0.9),
+        "vLLM's --gpu-memory-utilization.",
+    ),
+    (
+        *("reserve_gib", "Activations and the rest [GiB]", 0.0, 1000.0, 0.5, 4.0),
+        "Peak activation memory, CUDA context, communication buffers: an assumption here; the "
+        "engine prints its own figure at start-up.",
+    ),
+    (*("tp", "Tensor parallel", 1, 64, 1, 1), None),
+)
+"""Key, label, least, most, step, default and help of what the card has."""
+DEFAULTS = {key: default for key, _, _, _, _, default, _ in CARD_INPUTS}
+KV_ORIGIN = "estimated from config.json"
+
+
 def memory_inputs(workload: state.Workload | None) -> MemoryChoice:
     """Widgets; raises ModelConfigError where the pasted config lacks what is needed."""
-    left, middle, right, last = st.columns(4)
-    card = left.number_input(
-        "Card memory [GiB]", 1.0, 10_000.0, key=state.remember("card_gib", 80.0), step=8.0
-    )
-    used = middle.number_input(
-        "Share the engine may use",
-        0.05,
-        1.0,
-        key=state.remember("utilization", 0.9),
-        step=0.01,
-        help="vLLM's --gpu-memory-utilization.",
-    )
-    reserve = right.number_input(
-        "Activations and the rest [GiB]",
-        0.0,
-        1000.0,
-        key=state.remember("reserve_gib", 4.0),
-        step=0.5,
-        help="Peak activation memory, CUDA context, communication buffers: an assumption here; "
-        "the engine prints its own figure at start-up.",
-    )
-    tp = last.number_input("Tensor parallel", 1, 64, key=state.remember("tp", 1))
-    for key in ("card_gib", "utilization", "reserve_gib", "tp"):
+    for place, (key, label, least, most, step, default, help_text) in zip(
+        st.columns(len(CARD_INPUTS)), CARD_INPUTS, strict=True
+    ):
+        place.number_input(
+            label, least, most, step=step, key=state.remember(key, default), help=help_text
+        )
         state.keep(key)
-    model, origin = _model(tp)
+    _model_inputs()
     columns = st.columns(2)
-    tokens = columns[0].number_input(
+    columns[0].number_input(
         "Tokens a request holds",
         1.0,
         1e7,
@@ -67,8 +70,23 @@ def memory_inputs(workload: state.Workload | None) -> MemoryChoice:
         help="Private: every graph keeps its own memory. Shared, largest first: smaller graphs "
         "reuse the largest one's, as vLLM and SGLang do.",
     )
-    free = card * used * 2**30 - model.weight_bytes - reserve * 2**30
-    return MemoryChoice(free, model.kv_bytes_per_token, tokens, state.keep("policy"), origin)
+    state.keep("policy")
+    return chosen_memory(workload)
+
+
+def chosen_memory(workload: state.Workload | None) -> MemoryChoice:
+    """The choice last made on the Memory page. Raises ModelConfigError."""
+    model = chosen_model()
+    card, used, reserve = (
+        state.value(key, DEFAULTS[key]) for key in ("card_gib", "utilization", "reserve_gib")
+    )
+    return MemoryChoice(
+        MemoryPlan(card * GIB, used, model.weight_bytes, reserve * GIB, 0.0, 0.0).free_bytes,
+        model.kv_bytes_per_token,
+        state.value("tokens_per_request", typical_tokens(workload)),
+        state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST),
+        KV_ORIGIN,
+    )
 
 
 def typical_tokens(workload: state.Workload | None) -> float:
@@ -93,17 +111,16 @@ def _parsed(text: str, tp: int) -> ModelMemory:
     return model_memory(compute.model_config(text), tp=tp)
 
 
-def _model(tp: int) -> tuple[ModelMemory, str]:
+def _model_inputs() -> None:
     with st.expander("Model: paste its config.json (now: Llama 8B shape unless changed)"):
-        text = st.text_area(
+        st.text_area(
             "config.json",
             key=state.remember("model_config", json.dumps(LLAMA_8B, indent=1)),
             height=220,
         )
         state.keep("model_config")
-    model = _parsed(text, tp)
+    model = chosen_model()
     st.caption(
-        f"Weights {model.weight_bytes / 2**30:.2f} GiB a card (estimated from the config), KV "
-        f"{model.kv_bytes_per_token / 1024:.0f} KiB a token."
+        f"Weights {theme.bytes_text(model.weight_bytes)} a card (estimated from the config), KV "
+        f"{theme.bytes_text(model.kv_bytes_per_token)} a token."
     )
-    return model, "estimated from config.json"

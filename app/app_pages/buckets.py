@@ -13,6 +13,7 @@ from app.charts.padding import (
 from app.cost_inputs import chosen_cost
 from app.edit_view import show_editable
 from app.export_view import export_view
+from app.report_view import report_button
 from app.tables import comparison_rows
 from app.views import table, traffic_caption
 from app.worth_view import worth_section
@@ -84,3 +85,4 @@ try:
 except ProjectError as error:
     st.warning(str(error))
 export_view(sets)
+report_button(found, sets)

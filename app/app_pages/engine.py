@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import compute, engine_inputs, state, traffic
+from app.report_view import report_button
 from app.views import table
 from core.errors import ProjectError
 
@@ -40,3 +41,5 @@ if report.log is not None:
 if report.sizes:
     st.caption("'Your engine today' can now be chosen on the Buckets page.")
     state.session().values["engine_choice"] = choice
+if found is not None:
+    report_button(found)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import identity, session_list, session_view, share_view, state
 from app.markdown_text import as_text
+from app.report_view import report_button
 from core.errors import ProjectError
 
 st.title("Sessions", anchor=False)
@@ -23,5 +24,6 @@ try:
         session_view.show_comments(names)
     session_list.show_list(names)
     session_list.import_form()
+    report_button()
 except ProjectError as error:
     st.error(as_text(str(error)))

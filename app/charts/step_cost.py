@@ -1,0 +1,56 @@
+"""The chart of the step times that every page computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from app import theme
+from core.records import IntArray, MeasureRow, StepCost
+from core.step_cost import eager_us_at, graph_step_us_at
+
+
+def step_cost_figure(cost: StepCost, sizes: IntArray, rows: Sequence[MeasureRow] = ()) -> go.Figure:
+    """Eager and graph step by size; measured medians as points on the curves fitted to them.
+
+    sizes : where to evaluate, ascending; rows : of the profile that the cost was fitted to
+    """
+    figure = go.Figure()
+    for label, us, colour in (
+        ("eager step", eager_us_at(cost, sizes), theme.EAGER),
+        ("graph step, copying in included", graph_step_us_at(cost, sizes), theme.GRAPH),
+    ):
+        figure.add_trace(
+            go.Scatter(
+                x=sizes,
+                y=us / 1e3,
+                mode="lines",
+                line={"color": colour, "width": 2},
+                name=label,
+                hovertemplate="size %{x}: %{y:.4g} ms<extra>%{fullData.name}</extra>",
+            )
+        )
+    for label, attribute, colour in (
+        ("eager, measured", "eager_us", theme.EAGER),
+        ("replay, measured", "replay_us", theme.GRAPH),
+    ):
+        points = [row for row in rows if getattr(row, attribute) is not None]
+        if points:
+            figure.add_trace(
+                go.Scatter(
+                    x=[row.size for row in points],
+                    y=[getattr(row, attribute) / 1e3 for row in points],
+                    mode="markers",
+                    marker={"color": colour, "size": 6},
+                    name=label,
+                    customdata=[row.samples for row in points],
+                    meta=["samples"],
+                    hovertemplate="size %{x}: %{y:.4g} ms (median of %{customdata})"
+                    "<extra>%{fullData.name}</extra>",
+                )
+            )
+    theme.styled(figure, title=f"Time of one step ({cost.origin.value})", height=380)
+    figure.update_xaxes(title=f"size of the step [{cost.unit.value}]", rangemode="tozero")
+    figure.update_yaxes(title="step time [ms]", rangemode="tozero")
+    return figure

@@ -1,0 +1,106 @@
+"""A session's work to make reports of, with or without names that would do harm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app import compute, state
+from app.best_choice import BestChoice
+from app.cost_choice import CostChoice
+from app.engine_choice import EngineChoice
+from app.memory_choice import MemoryChoice
+from app.report.work import ChosenSet, ExportChoice, PayBack, ServedRuns, Work
+from app.serving import EAGER, Plan, run_key
+from app.serving_choice import ServingLimits, machine_of, requests_of
+from app.traffic import Traffic
+from core.example_reading import example_reading
+from core.records import BucketSet, PoolPolicy, StepHistogram
+from core.simulate import simulate
+
+SIZES = (1, 2, 4, 8)
+HOSTILE = (
+    "<b>bold</b></script><script>window.hit=1</script>"
+    '<img src="http://evil.test/x" onerror="window.hit=2">'
+    "=HYPERLINK(\"http://evil.test\") {{7*7}} ${window.hit=3} \x1b[31mred\x1b[0m & 'quoted'"
+)
+SHOWN = (
+    "<b>bold</b></script><script>window.hit=1</script>"
+    '<img src="http://evil.test/x" onerror="window.hit=2">'
+    "=HYPERLINK(\"http://evil.test\") {{7*7}} ${window.hit=3} red & 'quoted'"
+)
+
+
+def plain_work(histogram: StepHistogram) -> Work:
+    """Two sets on some steps, with every number from the assumption."""
+    reading = example_reading()
+    view = compute.cost_view(CostChoice("assumed"))
+    sets = (
+        ChosenSet(BucketSet("My list", SIZES), "#3a7bd5", None),
+        ChosenSet(BucketSet("Best", (1, 3, 5, 8)), "#d9682b", None),
+    )
+    return Work(
+        name="Tuning",
+        notes="First line\nsecond line",
+        version=3,
+        workload=state.Workload("batches.csv", "digest", reading),
+        traffic=Traffic(histogram, "measured: typed in"),
+        sets=sets,
+        best=BestChoice(num_graphs=3),
+        view=view,
+        profile=None,
+        memory=MemoryChoice(40 * 2**30, 131072.0, 1000.0, PoolPolicy.PRIVATE, "by hand"),
+        pay_back=PayBack("My list", 3600.0, None),
+        served=None,
+        engine=EngineChoice("trtllm", None, None, {"max_batch_size": 64}),
+        export=ExportChoice("My list", "vllm", None, {}),
+    )
+
+
+def with_serving(work: Work) -> Work:
+    """The first 200 requests served without graphs and with the first set."""
+    trace = work.workload.reading.trace
+    assert trace is not None
+    limits = ServingLimits(64, 2048, 100_000, 1.0)
+    machine, requests = machine_of(limits), requests_of(trace, limits)
+    plans = (Plan(EAGER, None, machine), Plan(work.sets[0].bucket_set.name, SIZES, machine))
+    cost, prefill = work.view.cost, work.view.prefill
+    runs = {p: simulate(requests, machine, cost, p.sizes, prefill=prefill) for p in plans}
+    key = run_key(trace, limits, work.view)
+    return replace(work, served=ServedRuns(key, runs, trace, limits, 1000.0, 50.0))
+
+
+def hostile_work(histogram: StepHistogram) -> Work:
+    """The same with a harmful name wherever somebody from outside may give one."""
+    work = plain_work(histogram)
+    name, *_ = compute.profiles_that_ship()
+    shipped = compute.profiles_that_ship()[name]
+    model = replace(shipped.spec.model, name=HOSTILE)
+    profile = replace(
+        shipped,
+        device=replace(shipped.device, name=HOSTILE, driver=HOSTILE),
+        spec=replace(shipped.spec, model=model),
+        measured_at=HOSTILE,
+    )
+    reading = replace(
+        work.workload.reading,
+        label=HOSTILE,
+        kept=work.workload.reading.kept - 1,
+        dropped={HOSTILE: 1},
+        warnings=(HOSTILE,),
+    )
+    sets = tuple(
+        replace(item, bucket_set=replace(item.bucket_set, name=f"{i} {HOSTILE}", note=HOSTILE))
+        for i, item in enumerate(work.sets)
+    )
+    return with_serving(
+        replace(
+            work,
+            name=HOSTILE,
+            notes=f"{HOSTILE}\n{HOSTILE}",
+            workload=state.Workload(HOSTILE, "digest", reading),
+            traffic=Traffic(replace(histogram, source=HOSTILE), f"measured: {HOSTILE}"),
+            sets=sets,
+            view=compute.cost_view(CostChoice(HOSTILE, profile=profile)),
+            profile=profile,
+        )
+    )
