@@ -77,11 +77,23 @@ def _draw(view: str, runs: Sequence[Served], limits: LatencyLimits, origin: str)
         chart(steps_figure(runs), "served_steps", origin)
         chart(mixed_steps_figure(runs), "served_mixed", origin)
     elif view == PADDING:
-        chart(padded_figure(runs), "served_padded", origin)
-        chart(eager_figure(runs), "served_eager", origin)
-        st.caption(
-            "Decode steps only: a padded slot is a place in a replayed batch that does no work; an "
-            "eager step found no graph large enough."
-        )
+        _padding(runs, origin)
     else:
         table(figure_rows(runs, limits.ttft_ms, limits.tpot_ms), "served_figures", origin)
+
+
+def _padding(runs: Sequence[Served], origin: str) -> None:
+    """Both charts; sets without a bar are named below, and a chart of none is not drawn."""
+    st.caption(
+        "Decode steps only: a padded slot is a place in a replayed batch that does no work; an "
+        "eager step found no graph large enough."
+    )
+    for draw, key, counted, nothing in (
+        (padded_figure, "served_padded", "padded_slots", "No slot is padded with"),
+        (eager_figure, "served_eager", "eager_steps", "No decode step runs eager with"),
+    ):
+        without = [run.name for run in runs if not getattr(run.result, counted)]
+        if len(without) < len(runs):
+            chart(draw(runs), key, origin)
+        if without:
+            st.caption(f"{nothing} {', '.join(without)}.")

@@ -56,30 +56,19 @@ def _lines(items: Sequence[tuple[Served, StepHistogram]]) -> go.Figure:
 
 def padded_figure(runs: Sequence[Served]) -> go.Figure:
     """Padded slots of the decode steps of each size, one row a set that pads."""
-    return _bars(
-        [(run, run.result.padded_by_size) for run in runs],
-        "Padded slots by size of the decode step (estimated)",
-        "slots",
-        "no slot is padded",
-    )
+    items = [(run, run.result.padded_by_size) for run in runs]
+    return _bars(items, "Padded slots by size of the decode step (estimated)", "slots")
 
 
 def eager_figure(runs: Sequence[Served]) -> go.Figure:
     """Decode steps of each size that found no graph, one row a set that has any."""
-    return _bars(
-        [(run, run.result.eager_by_size) for run in runs],
-        "Eager steps by size of the decode step (estimated)",
-        "steps",
-        "no decode step runs eager",
-    )
+    items = [(run, run.result.eager_by_size) for run in runs]
+    return _bars(items, "Eager steps by size of the decode step (estimated)", "steps")
 
 
-def _bars(
-    items: Sequence[tuple[Served, IntArray]], title: str, unit: str, nothing: str
-) -> go.Figure:
-    """A row for each set with something to show; the others are named in the last row's title."""
+def _bars(items: Sequence[tuple[Served, IntArray]], title: str, unit: str) -> go.Figure:
+    """A row for each set with something to show; an empty plot where none has."""
     shown = [(run, values) for run, values in items if values.any()]
-    empty = [run.name for run, values in items if not values.any()]
     count = max(1, len(shown))
     titles = [f"{run.name}: {int(values.sum()):,} {unit}" for run, values in shown] or [" "]
     figure = make_subplots(
@@ -94,10 +83,7 @@ def _bars(
     for row, (run, values) in enumerate(shown, start=1):
         figure.add_trace(_size_bars(run, values, unit), row=row, col=1)
     figure.update_layout(margin={"t": 76}, showlegend=False)
-    label = "requests that decode in a step"
-    if empty:
-        label += f"<br>{', '.join(empty)}: {nothing}"
-    figure.update_xaxes(title=label, row=count, col=1)
+    figure.update_xaxes(title="requests that decode in a step", row=count, col=1)
     figure.update_xaxes(rangemode="tozero")
     # One scale for all rows, so that a set that pads little looks it.
     figure.update_yaxes(title=unit, rangemode="tozero", nticks=4, matches="y")
