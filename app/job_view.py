@@ -8,7 +8,8 @@ import streamlit as st
 
 from app import jobs, state, theme
 from app.charts.measured import context_figure, graph_memory_figure, step_time_figure
-from app.measured_tables import failure_rows, measured_rows
+from app.failure_view import show_failures
+from app.measured_tables import measured_rows
 from app.views import chart, table
 from core.errors import ProjectError
 from core.records import MeasureRow, Profile, SizeUnit
@@ -83,10 +84,7 @@ def _draw(found: Sequence[MeasureJob]) -> None:
         for cells in measured_rows(job.rows, job.spec.context_tokens if several else None)
     ]
     table(rows, "measured_rows")
-    failed = [cells for job in measured for cells in failure_rows(job.rows)]
-    if failed:
-        st.markdown(f"**{len(failed)} of {sum(len(job.rows) for job in measured)} rows failed**")
-        table(failed, "failed_rows")
+    show_failures([row for job in measured for row in job.rows])
     for job in measured:
         profile = job.profile()
         st.caption(f"Measured: {profile.source}." if profile else "")

@@ -153,5 +153,5 @@ def _specs(target: str) -> list[MeasureSpec]:
         pool_policy=values["measure_policy"],
         capture=values["capture_mode"],
     )
-    contexts = parse_sizes(values["measure_contexts"])
+    contexts = parse_sizes(values["measure_contexts"], "a context in tokens")
     return [replace(spec, context_tokens=context) for context in contexts]

@@ -9,7 +9,6 @@ from app.quantity import Quantity
 from app.tables import Row
 from core.records import MeasureRow
 from core.row_bound import row_bound, saved_us
-from core.row_failures import row_failures
 
 
 def measured_rows(rows: Sequence[MeasureRow], context_tokens: int | None = None) -> list[Row]:
@@ -44,19 +43,6 @@ def _cells(row: MeasureRow, context_tokens: int | None) -> Row:
         "same as eager": {True: "yes", False: "NO", None: theme.UNKNOWN}[row.equal],
         "error": row.error or "",
     }
-
-
-def failure_rows(rows: Sequence[MeasureRow]) -> list[Row]:
-    """Rows that failed: the error, its first cause and the way out."""
-    return [
-        {
-            "size": failure.size,
-            "error": failure.error,
-            "why": failure.cause,
-            "what to do": failure.remedy,
-        }
-        for failure in row_failures(rows)
-    ]
 
 
 def _capture_text(ms: float | None) -> Quantity:

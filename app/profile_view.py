@@ -14,8 +14,9 @@ from app.charts.measured import (
     step_time_figure,
     with_fit,
 )
+from app.failure_view import show_failures
 from app.known_profiles import family, profile_choice
-from app.measured_tables import failure_rows, measured_rows
+from app.measured_tables import measured_rows
 from app.views import chart, table
 from core.errors import ProjectError
 from core.records import Profile, SizeUnit, to_json_dict
@@ -39,9 +40,7 @@ def show_profile(profiles: Mapping[str, Profile]) -> None:
     chart(graph_memory_figure(profile.rows[::-1], profile.device.name), "profile_memory")
     with st.expander("Every row"):
         table(measured_rows(profile.rows), "profile_rows")
-        failed = failure_rows(profile.rows)
-        if failed:
-            table(failed, "profile_failed_rows")
+        show_failures(profile.rows)
     _show_origin(profile)
 
 

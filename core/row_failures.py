@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.capture_errors import OUT_OF_MEMORY
 from core.diagnose import diagnose
@@ -17,9 +17,12 @@ from core.records import MeasureRow
 
 @dataclass(frozen=True)
 class RowFailure:
-    """A failed row. klass : as core.diagnose names it, or the worker's own kind of failure."""
+    """Rows that failed for one reason, in the order in which they were given.
 
-    size: int
+    error : the first row's; klass : as core.diagnose names it, or the worker's own kind
+    """
+
+    sizes: tuple[int, ...]
     error: str
     klass: str
     cause: str
@@ -89,13 +92,21 @@ def row_failure(row: MeasureRow) -> RowFailure | None:
         return None
     for klass, pattern, cause, remedy in _KNOWN:
         if pattern.search(row.error):
-            return RowFailure(row.size, row.error, klass, cause, remedy)
+            return RowFailure((row.size,), row.error, klass, cause, remedy)
     first = diagnose(row.error).first if row.error.strip() else None
     if first is None:
-        return RowFailure(row.size, row.error, "other_error", *UNKNOWN)
-    return RowFailure(row.size, row.error, first.klass, first.cause, first.remedy)
+        return RowFailure((row.size,), row.error, "other_error", *UNKNOWN)
+    return RowFailure((row.size,), row.error, first.klass, first.cause, first.remedy)
 
 
 def row_failures(rows: Sequence[MeasureRow]) -> tuple[RowFailure, ...]:
-    """Of all failed rows, in the order given."""
-    return tuple(failure for row in rows if (failure := row_failure(row)) is not None)
+    """Of all failed rows, those of one reason together."""
+    found: dict[tuple[str, str], RowFailure] = {}
+    for row in rows:
+        failure = row_failure(row)
+        if failure is not None:
+            key = failure.klass, failure.cause
+            known = found.get(key)
+            sizes = (*known.sizes, *failure.sizes) if known else failure.sizes
+            found[key] = replace(known or failure, sizes=sizes)
+    return tuple(found.values())

@@ -30,7 +30,11 @@ def _with_quartiles(
             "arrayminus": [max(0.0, m - q) / 1e3 for q, m in zip(low, median, strict=True)],
         },
         mode=mode,
-        marker={"color": colour, "size": 6},
+        marker={
+            "color": colour,
+            "size": 6,
+            "symbol": "circle-open" if what == "eager" and "lines" in mode else "circle",
+        },
         line={"color": colour, "width": 1, "dash": "dot" if what == "eager" else "solid"},
         name=label,
         customdata=[row.samples for row in points],

@@ -103,8 +103,8 @@ def _limit(known: Known, split: TimeSplit) -> Iterator[Evidence]:
     share = float(split.steps[bound].sum()) / float(split.steps.sum())
     best, eager = us_text(max(split.possible_us, 0.0)), us_text(split.mean("eager"))
     yield Evidence(
-        f"{share_text(share)} of the steps take no longer eagerly than their kernels do: they are "
-        f"GPU-bound, with nothing to save. At best graphs save {best} of {eager} a step.",
+        f"{share_text(share)} of the steps are GPU-bound: run eagerly they take no longer than "
+        f"their kernels. At best graphs save {best} of {eager} a step.",
         split.origin,
     )
     bandwidth = _bandwidth(known, split)

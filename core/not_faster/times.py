@@ -71,11 +71,12 @@ def times_of(known: Known) -> Times | None:
         return _without_outside(own, known)
     if known.cost is None:
         return None
-    pieces = spread = None
-    if known.family is not None:
-        pieces, spread = _pieces(known.family), _spread(known.family.profile.rows)
     outside = outside_points(known.engine, known.cost)
-    return Times(known.cost, True, pieces, outside, spread)
+    if known.family is None:
+        return Times(known.cost, copies=False, outside=outside)
+    rows = known.family.profile.rows
+    copies = any(row.copy_us is not None for row in rows)
+    return Times(known.cost, copies, _pieces(known.family), outside, _spread(rows))
 
 
 def _without_outside(own: StepCost, known: Known) -> Times:

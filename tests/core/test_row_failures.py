@@ -51,7 +51,7 @@ def test_each_error_has_a_cause_and_a_remedy(error, klass):
     """The worker's own sentences, and any exception that diagnose knows."""
     found = row_failure(MeasureRow(8, error=error))
     assert found is not None
-    assert (found.size, found.error, found.klass) == (8, error, klass)
+    assert (found.sizes, found.error, found.klass) == ((8,), error, klass)
     assert found.cause.endswith(".") and found.remedy.endswith(".")
 
 
@@ -69,4 +69,15 @@ def test_what_the_doctor_knows_is_said_in_its_words():
 def test_good_rows_have_no_failure():
     """Of three rows one failed."""
     rows = [MeasureRow(1, eager_us=9.0), MeasureRow(2, error="gone"), MeasureRow(4, eager_us=9.0)]
-    assert [failure.size for failure in row_failures(rows)] == [2]
+    assert [failure.sizes for failure in row_failures(rows)] == [(2,)]
+
+
+def test_rows_of_one_reason_stand_together():
+    """Two sizes that do not fit, whatever their numbers, and one that was killed."""
+    fits = "{} requests with 64 tokens of context do not fit; the device's free memory holds 9"
+    rows = [MeasureRow(size, error=fits.format(size)) for size in (512, 256)]
+    rows.append(MeasureRow(8, error="The measuring process ended with signal 9"))
+    first, second = row_failures(rows)
+    assert (first.sizes, first.klass) == ((512, 256), "does_not_fit")
+    assert first.error == fits.format(512)
+    assert (second.sizes, second.klass) == ((8,), "process_killed")
