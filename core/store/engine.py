@@ -100,12 +100,13 @@ def status_of(
 
 def error_of(client: DBOSClient, job_id: str) -> str:
     """Why a failed job failed, in one sentence."""
-    try:
-        found = client.list_workflows(workflow_ids=[job_id], load_input=False)
-    except PickleRefusedError as error:
-        return str(error)
+    found = client.list_workflows(workflow_ids=[job_id], load_input=False)
     if not found:
         return "the job engine has no record of it"
     if found[0].status == GIVEN_UP:
         return "its workers died again and again, and it was given up"
-    return str(found[0].error) if found[0].error else "it ended without a reason"
+    error = found[0].error
+    if error is None:
+        return "it ended without a reason"
+    # What the engine could not decode, refused pickle above all, it hands on as it is in the row.
+    return str(error) if isinstance(error, Exception) else "its reason is not in JSON"

@@ -6,14 +6,14 @@ import pytest
 
 from benchmarks.reliability.kill import run_rounds
 from benchmarks.reliability.kill_table import table
-from tests.core.store.conftest import ON_POSTGRES
+from tests.conftest import POSTGRES_MARKS
 
 ROUNDS = 8
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("database", ["sqlite", ON_POSTGRES])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=POSTGRES_MARKS)])
 def test_whatever_dies_nothing_that_was_promised_is_lost(database: str):
     """Worker, measuring process, supervisor, dashboard, writer, database: every finished bucket
     and run is there once and unchanged, every acknowledged save too, and the page works again."""
