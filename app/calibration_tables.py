@@ -36,7 +36,7 @@ def comparison_rows(found: Comparison) -> list[Row]:
         }
     )
     for label, distance in (
-        ("running requests a step: distance", found.batch_distance),
+        ("running requests: distance", found.batch_distance),
         ("the same in groups of four", found.batch_distance_by_4),
     ):
         rows.append(

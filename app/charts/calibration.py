@@ -17,19 +17,19 @@ UNITS = {"requests": "requests that decode in a step", "tokens": "tokens in a st
 def step_times_figure(item: KindCheck) -> go.Figure:
     """Real and predicted step times by size, and the error below."""
     groups = item.groups
+    seen = "" if item.check is None else " (steps that were not fitted)"
     figure = make_subplots(
         rows=2,
         cols=1,
         shared_xaxes=True,
         row_heights=[0.65, 0.35],
         vertical_spacing=0.1,
-        subplot_titles=("time of a step", "predicted / real - 1"),
+        subplot_titles=(f"time of a step{seen}", "predicted / real - 1"),
     )
     figure.add_trace(_real(groups), row=1, col=1)
     figure.add_trace(_fitted(groups), row=1, col=1)
     figure.add_trace(_off(groups), row=2, col=1)
-    seen = "" if item.check is None else ", steps that were not fitted"
-    theme.styled(figure, title=f"{TITLES[item.kind]}: real and fitted{seen}", height=520)
+    theme.styled(figure, title=f"{TITLES[item.kind]}: real and fitted", height=520)
     figure.update_annotations(x=0, xanchor="left", font={"size": theme.FONT_SIZE})
     figure.update_layout(margin={"t": 84}, showlegend=True)
     figure.update_xaxes(title=UNITS[item.unit], row=2, col=1)

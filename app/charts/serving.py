@@ -24,18 +24,23 @@ class Served:
     result: SimulationResult
 
 
+MEASURES = (
+    ("TTFT", "ttft_ms"),
+    ("TPOT", "tpot_ms"),
+    ("ITL, a gap between tokens", "itl_ms"),
+    ("end to end", "e2e_ms"),
+)
+"""Title and attribute of each latency, row by row of a grid two wide, which fits a phone."""
+
+
 def latency_figure(runs: Sequence[Served]) -> go.Figure:
     """Percentiles of four latencies, one group of bars a set."""
-    measures = (
-        ("TTFT", "ttft_ms"),
-        ("TPOT", "tpot_ms"),
-        ("gap between tokens (ITL)", "itl_ms"),
-        ("end to end", "e2e_ms"),
+    figure = make_subplots(
+        rows=2, cols=2, subplot_titles=[m[0] for m in MEASURES], vertical_spacing=0.14
     )
-    figure = make_subplots(rows=1, cols=4, subplot_titles=[m[0] for m in measures])
     for run in runs:
         latency = run.result.latency()
-        for column, (_, attribute) in enumerate(measures, start=1):
+        for place, (_, attribute) in enumerate(MEASURES):
             values = getattr(latency, attribute)
             figure.add_trace(
                 go.Bar(
@@ -43,18 +48,18 @@ def latency_figure(runs: Sequence[Served]) -> go.Figure:
                     y=[values.p50, values.p90, values.p99],
                     name=run.name,
                     legendgroup=run.name,
-                    showlegend=column == 1,
+                    showlegend=place == 0,
                     marker={"color": run.colour},
                     hovertemplate="%{x}: %{y:.4g} ms<extra>%{fullData.name}</extra>",
                 ),
-                row=1,
-                col=column,
+                row=1 + place // 2,
+                col=1 + place % 2,
             )
-    theme.styled(figure, title="Latency of requests (estimated by simulation)", height=400)
+    theme.styled(figure, title="Latency of requests (estimated by simulation)", height=560)
     figure.update_layout(barmode="group", margin={"t": 84})
     figure.update_annotations(font={"size": theme.FONT_SIZE})
     figure.update_yaxes(rangemode="tozero")
-    figure.update_yaxes(title="milliseconds", row=1, col=1)
+    figure.update_yaxes(title="milliseconds", col=1)
     return figure
 
 

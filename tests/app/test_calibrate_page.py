@@ -44,7 +44,7 @@ def test_the_example_shows_real_beside_fitted():
     row = table_row(at, "figure", "makespan")
     assert row["error"] == f"{100 * found.comparison.makespan.error:+.1f} %"
     assert row["real"] == "70.95 s"
-    distance = table_row(at, "figure", "running requests a step: distance")
+    distance = table_row(at, "figure", "running requests: distance")
     assert distance["error"] == f"{found.comparison.batch_distance:.3f}"
     running = figure(at, "Running requests a step")["data"]
     assert sum(numbers(running[0]["y"])) == 3956
