@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -28,8 +29,32 @@ from core.records import (
 from core.simulate import Machine, PrefillCost
 
 
+_PROFILES: dict[int, tuple[weakref.ref[Profile], str]] = {}
+"""Digests by the identity of profiles that are still there: each has a thousand numbers, is never
+changed, and is asked about several times a run."""
+
+
 def _update(digest: Any, value: Any) -> None:
     digest.update(type(value).__name__.encode())
+    if isinstance(value, Profile):
+        digest.update(_profile_digest(value).encode())
+    else:
+        _update_with(digest, value)
+
+
+def _profile_digest(profile: Profile) -> str:
+    """The same as of any record, worked out once an object."""
+    kept = _PROFILES.get(id(profile))
+    if kept is not None and kept[0]() is profile:
+        return kept[1]
+    digest = hashlib.sha256()
+    _update_with(digest, profile)
+    name, key = digest.hexdigest(), id(profile)
+    _PROFILES[key] = weakref.ref(profile, lambda _: _PROFILES.pop(key, None)), name
+    return name
+
+
+def _update_with(digest: Any, value: Any) -> None:
     if isinstance(value, np.ndarray):
         digest.update(
             f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
