@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -97,9 +98,9 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
     if hint is int and isinstance(value, int) and not isinstance(value, bool):
         return value
     if hint is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = float(value) if abs(value) < 2**1000 else math.inf
-        if math.isfinite(number):
-            return number
+        with suppress(OverflowError):  # a whole number beyond every float
+            if math.isfinite(float(value)):
+                return float(value)
     words = {bool: "true or false", str: "a text", int: "a whole number", float: "a number"}
     raise _wrong(value, where, words.get(hint, "something else"))
 
@@ -108,7 +109,7 @@ def _array(dtype: type, value: Any, where: str) -> Any:
     whole = issubclass(dtype, np.integer)
     for i, item in enumerate(_list(value, where)):
         _scalar(int if whole else float, item, f"{where}[{i}]")
-        if whole and abs(item) >= 2**63:
+        if whole and not -(2**63) <= item < 2**63:
             raise _wrong(item, f"{where}[{i}]", "a number of 64 bits")
     return np.array(value, dtype)
 
