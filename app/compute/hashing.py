@@ -28,7 +28,6 @@ from core.records import (
 )
 from core.simulate import Machine, PrefillCost
 
-
 _PROFILES: dict[int, tuple[weakref.ref[Profile], str]] = {}
 """Digests by the identity of profiles that are still there: each has a thousand numbers, is never
 changed, and is asked about several times a run."""
