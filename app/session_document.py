@@ -15,6 +15,7 @@ from core.store.workloads import workload_digest
 NOT_KEPT = (
     *("address_read", "file_id", "options", "unread", "reread", "served", "swept"),
     *("calibration_file", "calibration_file_id", "calibration_eager", "calibration_eager_id"),
+    *("not_faster_files", "sweep_job_key"),
     *("engine_choice", "stored_digest", "picture_format"),
     *("own_before", "own_seen", "own_sentence", "own_clicked", "own_taken"),
 )
@@ -32,10 +33,17 @@ def document(name: str, notes: str = "") -> TuningSession:
     ref = None
     if workload is not None:
         ref = WorkloadRef(workload.name, stored_digest(workload), workload.is_example)
-    jobs = (session.job_id,) if session.job_id else ()
     return TuningSession(
-        name, ref, _settings(session.values), (), dict(session.profiles), jobs, notes
+        *(name, ref, _settings(session.values), (), dict(session.profiles)),
+        *(_jobs_of(session), notes),
     )
+
+
+def _jobs_of(session: state.Session) -> tuple[str, ...]:
+    """The jobs whose rows the pages show: no tidying up deletes them. The one in view is last."""
+    shown = [*session.values.get("measure_jobs", []), session.values.get("sweep_job")]
+    found = [job for job in (*shown, session.job_id) if job]
+    return tuple(job for i, job in enumerate(found) if job not in found[i + 1 :])
 
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,7 +53,7 @@ def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
         key: value.value if key in ENUMS and hasattr(value, "value") else value
         for key, value in values.items()
         if key not in NOT_KEPT
-        and not key.startswith("config_")
+        and not key.startswith(("config_", "compare_"))
         and not (key in defaults and value == defaults[key])
     }
     return plain_settings(kept)[0]
@@ -73,10 +81,20 @@ def fill(kept: TuningSession, reading: Reading | None) -> None:
     session = state.session()
     state.replace_values(known_settings(kept.settings))
     session.profiles = dict(kept.profiles)
-    session.job_id = kept.jobs[-1] if kept.jobs else None
+    measured = [job for job in kept.jobs if job != kept.settings.get("sweep_job")]
+    session.job_id = measured[-1] if measured else None
     session.workload = workload_of(kept, reading)
     if kept.workload is not None:
         session.values["stored_digest"] = (kept.workload.digest, kept.workload.digest)
+
+
+def as_browser(kept: TuningSession, reading: Reading | None) -> state.Session:
+    """What a browser would hold that had opened the document, to work it out (state.as_if)."""
+    return state.Session(
+        workload=workload_of(kept, reading),
+        profiles=dict(kept.profiles),
+        values=known_settings(kept.settings),
+    )
 
 
 def known_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app import sessions
 from app.session_view import when
 from app.views import table
+from core.store.session_states import SessionInfo
+
+
+def session_labels(infos: Sequence[SessionInfo]) -> dict[str, str]:
+    """{session's id: a text to choose it by}; all differ, for Streamlit tells choices by text."""
+    plain = {info.session_id: f"{info.name}, saved {when(info.saved_at)}" for info in infos}
+    often = Counter(plain.values())
+    return {key: text if often[text] == 1 else f"{text} ({key[:6]})" for key, text in plain.items()}
 
 
 def show_list(names: dict[str, str]) -> None:
@@ -27,12 +38,9 @@ def show_list(names: dict[str, str]) -> None:
         for info in infos
     ]
     table(rows, "sessions")
-    by_id = {info.session_id: info for info in infos}
+    labels = session_labels(infos)
     chosen = st.selectbox(
-        "Session",
-        list(by_id),
-        format_func=lambda i: f"{by_id[i].name}, saved {when(by_id[i].saved_at)}",
-        key="chosen_session",
+        "Session", list(labels), format_func=labels.__getitem__, key="chosen_session"
     )
     if st.button("Open it", key="open_session"):
         sessions.open_session(chosen)

@@ -6,7 +6,8 @@ and widgets are filled from it (`remember`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +63,17 @@ def session() -> Session:
     if _KEY not in st.session_state:
         st.session_state[_KEY] = Session()
     return st.session_state[_KEY]
+
+
+@contextmanager
+def as_if(other: Session) -> Iterator[None]:
+    """Inside, everything is worked out for another session's choices; no widget may be drawn."""
+    own = session()
+    st.session_state[_KEY] = other
+    try:
+        yield
+    finally:
+        st.session_state[_KEY] = own
 
 
 def enter_page(page: str) -> None:

@@ -28,6 +28,7 @@ pages = [
     st.Page("app_pages/diagnose.py", title="Diagnose", icon=":material/troubleshoot:"),
     st.Page("app_pages/not_faster.py", title="Not faster?", icon=":material/trending_flat:"),
     st.Page("app_pages/sessions.py", title="Sessions", icon=":material/history:"),
+    st.Page("app_pages/compare.py", title="Compare", icon=":material/compare:"),
     st.Page("app_pages/learn.py", title="Learn", icon=":material/school:"),
 ]
 page = st.navigation(pages, position=navigation_place())

@@ -44,11 +44,11 @@ class FieldChange:
     def text(self) -> str:
         """One line for people, e.g. "settings.best_k: 16 -> 8"; printable characters only."""
         if self.before is ABSENT:
-            return f"{self.field}: {_shown(self.field, self.after)} (new)"
+            return f"{self.field}: {shown_value(self.field, self.after)} (new)"
         if self.after is ABSENT:
-            return f"{self.field}: taken out (was {_shown(self.field, self.before)})"
+            return f"{self.field}: taken out (was {shown_value(self.field, self.before)})"
         return (
-            f"{self.field}: {_shown(self.field, self.before)} -> {_shown(self.field, self.after)}"
+            f"{self.field}: {shown_value(self.field, self.before)} -> {shown_value(self.field, self.after)}"
         )
 
 
@@ -129,7 +129,8 @@ def _text(value: Any) -> str:
     return "" if value is ABSENT else canonical(value)
 
 
-def _shown(field: str, value: Any) -> str:
+def shown_value(field: str, value: Any) -> str:
+    """A field's value on one line of printable characters, at most SHOWN_CHARS of them."""
     if field.startswith("sets."):
         text = ", ".join(map(str, value["sizes"][:16])) + (", ..." if value["sizes"][16:] else "")
         text += f" ({value['note']})" if value["note"] else ""
