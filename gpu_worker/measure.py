@@ -2,7 +2,9 @@
 
     python -m gpu_worker.measure --spec spec.json --out profile.json
     python -m gpu_worker.measure --config config.json --sizes 1,2,4,8 --out profile.json
+    python -m gpu_worker.measure --spec spec.json --context 512,2048,8192 --out profile.json
 
+Several contexts give a profile each: profile-context-512.json and so on.
 It runs as under a worker: in a process of its own, replaced after an error of the device.
 """
 
@@ -12,6 +14,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -46,19 +49,37 @@ def main(argv: Sequence[str] | None = None) -> int:
     what.add_argument("--spec", type=Path, help="MeasureSpec as JSON")
     what.add_argument("--config", type=Path, help="a model's config.json; with --sizes")
     parser.add_argument("--sizes", default="1,2,4,8,16,32", help="capture sizes, with --config")
-    parser.add_argument("--context", type=int, default=512, help="tokens, with --config")
+    parser.add_argument("--context", metavar="512,2048", help="tokens, one or several")
+    parser.add_argument("--target", default="llama", help="llama or llama-prefill, with --config")
     parser.add_argument("--tensor-parallel", type=int, default=1, help="ranks, with --config")
     parser.add_argument("--out", type=Path, required=True, help="where the profile goes")
     args = parser.parse_args(argv)
     try:
-        spec = _spec(args)
-        profile = measure_all(spec, lambda row: print(row_text(row), flush=True))
+        for spec, out in _specs(args):
+            profile = measure_all(spec, lambda row: print(row_text(row), flush=True))
+            out.write_text(json.dumps(to_json_dict(profile), indent=1) + "\n")
+            print(f"{profile.source} -> {out}")
     except (ProjectError, OSError, ValueError) as error:
         print(f"python -m gpu_worker.measure: {error}", file=sys.stderr)
         return 2
-    args.out.write_text(json.dumps(to_json_dict(profile), indent=1) + "\n")
-    print(f"{profile.source} -> {args.out}")
     return 0
+
+
+def _specs(args: argparse.Namespace) -> list[tuple[MeasureSpec, Path]]:
+    """What to measure, a context each, and where each profile goes."""
+    spec = _spec(args)
+    if args.context is None:
+        return [(spec, args.out)]
+    contexts = sorted({int(part) for part in args.context.split(",")})
+    if len(contexts) == 1:
+        return [(replace(spec, context_tokens=contexts[0]), args.out)]
+    return [
+        (
+            replace(spec, context_tokens=context),
+            args.out.with_name(f"{args.out.stem}-context-{context}{args.out.suffix}"),
+        )
+        for context in contexts
+    ]
 
 
 def _spec(args: argparse.Namespace) -> MeasureSpec:
@@ -72,7 +93,7 @@ def _spec(args: argparse.Namespace) -> MeasureSpec:
     for note in read.notes:
         print(f"note: {note}")
     sizes = tuple(int(part) for part in args.sizes.split(","))
-    return MeasureSpec(sizes, model=read.shape, context_tokens=args.context)
+    return MeasureSpec(sizes, target=args.target, model=read.shape)
 
 
 def row_text(row: MeasureRow) -> str:

@@ -160,3 +160,24 @@ def test_a_model_config_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert profile.spec.model.name == "my-model" and profile.spec.model.tensor_parallel == 2
     assert [row.error for row in profile.rows] == [None, None]
     assert "note: One shard is measured" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_several_contexts_are_a_profile_each(tmp_path: Path) -> None:
+    """One command measures the same step at each context, prefill chunks too."""
+    config = {
+        **{"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4},
+        **{"num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 96},
+        **{"torch_dtype": "float32"},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    options = ["--config", str(tmp_path / "config.json"), "--sizes", "2", "--context", "32,16"]
+    out = tmp_path / "out.json"
+    assert main([*options, "--target", "llama-prefill", "--out", str(out)]) == 0
+    profiles = [
+        profile_from_json(json.loads((tmp_path / f"out-context-{context}.json").read_text()))
+        for context in (16, 32)
+    ]
+    assert [profile.spec.context_tokens for profile in profiles] == [16, 32]
+    assert not out.exists()
+    assert all(p.spec.target == "llama-prefill" and p.rows[0].eager_us for p in profiles)
