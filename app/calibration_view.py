@@ -30,35 +30,38 @@ def file_inputs() -> bool:
     Files stay with the session of the browser, so that the page shows them again when one returns.
     """
     left, middle, right = st.columns([5, 5, 3], vertical_alignment="bottom")
-    _keep_file(
+    _uploader(
+        left,
+        "Run, log or table",
         "calibration_file",
-        left.file_uploader(
-            "Run, log or table",
-            key="calibration_upload",
-            help="A recorded run (JSON), a log with a line a step (vLLM "
-            "--enable-logging-iteration-details, TensorRT-LLM print_iter_log), SGLang's decode "
-            "lines, or a CSV with columns batch and step_us; packed ones too.",
-        ),
+        "A recorded run (JSON), a log with a line a step (vLLM --enable-logging-iteration-details, "
+        "TensorRT-LLM print_iter_log), SGLang's decode lines, or a CSV with columns batch and "
+        "step_us; packed ones too. docs/calibration.md lists them.",
     )
-    _keep_file(
+    _uploader(
+        middle,
+        "The same without graphs (optional)",
         "calibration_eager",
-        middle.file_uploader(
-            "The same without graphs (optional)",
-            key="calibration_eager_upload",
-            help="A run, log or table of the engine with enforce_eager: its decode steps become "
-            "the eager step times.",
-        ),
+        "A run, log or table of the engine with enforce_eager: its decode steps become the eager "
+        "step times.",
     )
     if right.button("Open the example", key="calibration_example", width="stretch"):
         state.session().values |= {"calibration_file": EXAMPLE, "calibration_eager": None}
     return state.value("calibration_file", None) is not None
 
 
-def _keep_file(key: str, file: Any) -> None:
-    """A new upload replaces what was there; an empty uploader changes nothing."""
-    values = state.session().values
-    if file is not None and values.get(f"{key}_id") != file.file_id:
-        values |= {key: (file.name, file.getvalue()), f"{key}_id": file.file_id}
+def _uploader(place: Any, label: str, kept: str, help_text: str) -> None:
+    key = f"{kept}_upload"
+    place.file_uploader(label, key=key, help=help_text, on_change=_taken, args=(key, kept))
+    held = state.value(kept, None)
+    if isinstance(held, tuple) and st.session_state.get(key) is None:
+        place.caption(f"In use: {held[0]}")
+
+
+def _taken(key: str, kept: str) -> None:
+    """A callback of the uploader: a file was given or taken away, not merely the page left."""
+    file = st.session_state.get(key)
+    state.session().values[kept] = None if file is None else (file.name, file.getvalue())
 
 
 def engine_inputs() -> CalibrationChoice:

@@ -224,16 +224,19 @@ def _prefix_inputs(trace: Trace) -> None:
 
 
 def advanced_words(limits: ServingLimits) -> str:
-    """The advanced choices in a line."""
-    prefill = {"chunked": "chunked prefill", "separate": "separate prefill"}[limits.mode]
-    drafts = "no speculation"
+    """How the engine prefills, and of the other advanced choices those that are not the default."""
+    words = [f"{limits.mode} prefill"]
     if limits.draft_tokens:
-        drafts = f"{limits.draft_tokens} draft tokens, acceptance {limits.acceptance:g}"
-    prefix = "prefix cache off"
-    if limits.prefix_cache:
-        rate = limits.prefix_hit_rate
-        prefix = "prefix cache as the trace says" if rate is None else f"{rate:.0%} prefix hits"
-    return f"{prefill}, {drafts}, {prefix}, KV blocks of {limits.block_size_tokens}"
+        words.append(f"{limits.draft_tokens} draft tokens, acceptance {limits.acceptance:g}")
+    if not limits.prefix_cache:
+        words.append("prefix cache off")
+    elif limits.prefix_hit_rate is not None:
+        words.append(f"{limits.prefix_hit_rate:.0%} prefix hits")
+    if limits.block_size_tokens != 16:
+        words.append(f"KV blocks of {limits.block_size_tokens}")
+    if not limits.whole_prompt_must_fit:
+        words.append("prompts admitted by their first chunk")
+    return ", ".join(words)
 
 
 def coming_words(limits: ServingLimits) -> str:

@@ -14,7 +14,7 @@ from core.store.workloads import workload_digest
 # Pasted configurations may hold secrets; the rest is of one browser only, or made anew.
 NOT_KEPT = (
     *("address_read", "file_id", "options", "unread", "reread", "served", "swept"),
-    *("calibration_file", "calibration_file_id", "calibration_eager", "calibration_eager_id"),
+    *("calibration_file", "calibration_eager"),
     *("not_faster_files", "sweep_job_key"),
     *("engine_choice", "stored_digest", "picture_format"),
     *("own_before", "own_seen", "own_sentence", "own_clicked", "own_taken"),

@@ -14,7 +14,7 @@ import numpy as np
 from core.calibration.beside import compare
 from core.calibration.calibrated import Calibration, KindCheck, notes_on, with_capture
 from core.calibration.check import by_size, checked, predicted_us
-from core.calibration.evidence import Evidence
+from core.calibration.evidence import Evidence, check_rows
 from core.calibration.fit import FittedSteps, fit_steps
 from core.calibration.lockstep import StepSamples, explained
 from core.calibration.table_fit import from_table
@@ -42,7 +42,9 @@ def calibrate(
     Raises SettingError (too few steps, limits that do not explain the run), CaptureSizesError.
     """
     sizes = evidence.capture_sizes if capture_sizes is None else tuple(capture_sizes)
-    sizes = normalised_sizes(sizes) if sizes else sizes
+    if sizes:
+        sizes = normalised_sizes(sizes)
+        check_rows("Capture sizes", sizes)
     eager = eager_us or (evidence.eager_us if sizes != () else None) or None
     if evidence.run is not None:
         return _from_run(evidence, sizes, eager, limits)

@@ -9,9 +9,12 @@ import numpy as np
 
 from core.calibration.lockstep import StepSamples
 from core.calibration.recording import EngineRun
+from core.errors import FileContentError
 
 MAX_STEPS = 1_000_000
-"""Steps of a log that are looked at; the rest is counted."""
+"""Steps of a file that are looked at; how many more there are is said."""
+MAX_ROWS, MAX_TOKENS = 1 << 17, 1 << 22
+"""Requests and tokens of a step beyond which a file cannot be right; curves hold every size."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,61 @@ class Evidence:
     has_context: bool = False
     capture_ms: float | None = None
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_rows(self.name, (*self.graph_us, *self.eager_us, *(self.capture_sizes or ())))
+        if self.samples is not None and len(self.samples):
+            check_rows(self.name, [int(self.samples.rows.max())])
+            tokens = int(self.samples.tokens.max())
+            if tokens > MAX_TOKENS:
+                raise FileContentError(
+                    f"{self.name}: a step of {tokens:,} tokens is more than any engine's; check "
+                    "the file."
+                )
+
+
+def check_rows(name: str, sizes: Sequence[int]) -> None:
+    """Raises FileContentError for a size that no engine has."""
+    if max(sizes, default=0) > MAX_ROWS:
+        raise FileContentError(
+            f"{name}: a step of {max(sizes):,} requests is more than any engine's "
+            f"({MAX_ROWS:,}); check the file and the capture sizes."
+        )
+
+
+class StepList:
+    """Steps as they are read, at most MAX_STEPS; what is left out is counted."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[float, int, int, int]] = []
+        self.left_out = 0
+        self.beyond = 0
+
+    def add(self, step: tuple[float, int, int, int] | None) -> None:
+        """(us, decoding requests, prompts, tokens of a step with prefill); None: no step."""
+        if step is None:
+            self.left_out += 1
+        elif len(self.rows) < MAX_STEPS:
+            self.rows.append(step)
+        else:
+            self.beyond += 1
+
+    @property
+    def samples(self) -> StepSamples:
+        """At least one step must be there."""
+        return step_samples(*zip(*self.rows, strict=True))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was not taken, in sentences."""
+        found = []
+        if self.left_out:
+            found.append(
+                f"{self.left_out:,} lines were left out: idle steps, other ranks, or cut ones."
+            )
+        if self.beyond:
+            found.append(f"{self.beyond:,} steps after the first {MAX_STEPS:,} were not looked at.")
+        return tuple(found)
 
 
 def step_samples(

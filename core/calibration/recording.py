@@ -16,6 +16,8 @@ from core.records import FloatArray, IntArray, Trace
 
 KEYS = ("requests", "steps", "kv_blocks", "block")
 MAX_BYTES = 2**28
+MAX_COUNT = 2**31
+MAX_RUNNING = 2**17
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def run_from_json(document: Any, name: str) -> EngineRun:
     if missing:
         raise FileContentError(f"{name}: a recorded run has {', '.join(KEYS)}; {missing[0]} lacks.")
     requests, steps = _table(document, "requests", 6, name), _table(document, "steps", 5, name)
+    _check(requests, steps, name)
     order = np.argsort(requests[:, 1], kind="stable")
     requests = requests[order]
     arrival = requests[:, 1]
@@ -90,6 +93,21 @@ def run_from_json(document: Any, name: str) -> EngineRun:
         {int(k): float(v) for k, v in (document.get("decode_step_us") or {}).items() if v},
         name,
     )
+
+
+def _check(requests: FloatArray, steps: FloatArray, name: str) -> None:
+    """Raises FileContentError for numbers that no run has: the curves and rules would not end."""
+    for found, what in (
+        ((requests[:, 1:4] < 0) | (requests[:, 1:4] > MAX_COUNT), "an arrival or a length"),
+        (np.diff(steps[:, 0]) < 0, "the start of a step before that of the last"),
+        (steps[:, 1] <= 0, "the duration of a step"),
+        ((steps[:, 2:5] < 0) | (steps[:, 2:5] > MAX_RUNNING), "the requests of a step"),
+    ):
+        if found.any():
+            raise FileContentError(
+                f"{name}: {what} is out of range in {int(found.sum()):,} places; a run has times "
+                f"of 0 or more, steps in order, and at most {MAX_RUNNING:,} requests in one."
+            )
 
 
 def _table(document: Mapping[str, Any], key: str, width: int, name: str) -> FloatArray:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from app.session_document import NOT_KEPT
 from core.calibration.calibrate import calibrate
 from core.calibration.example import example_evidence
+from core.calibration.model import model_from_json
+from core.records import Origin
+from core.records.session import plain_settings
 from tests.app.apptest import figure, numbers, open_app, table_row, texts, to_page
 from tests.conftest import DATA
 
@@ -15,7 +19,7 @@ ROWS = "\n".join(f"{n},{1000 + 10 * n},{3000}" for n in (1, 2, 4, 8, 16, 32, 64,
 TABLE = f"batch,step_us,eager_us\n{ROWS}\n".encode()
 
 
-def with_upload(data: bytes, name: str = "table.csv", key: str = "calibration_upload"):
+def with_upload(data: bytes, name: str = "table.csv", key: str = "calibration_file_upload"):
     at = open_app("calibrate.py")
     at.file_uploader(key=key).set_value((name, data, "text/csv")).run()
     assert not at.exception, at.exception
@@ -95,6 +99,8 @@ def test_an_eager_file_gives_the_eager_steps():
         ("eager.csv", b"batch,eager_us\n1,5000\n8,5000\n", "text/csv")
     ).run()
     assert not at.exception and "No eager step is in the file" not in texts(at)
+    at.file_uploader(key="calibration_eager_upload").set_value([]).run()
+    assert "No eager step is in the file" in texts(at)
 
 
 def test_capture_sizes_can_be_typed():
@@ -131,3 +137,14 @@ def test_a_model_that_cannot_be_read_is_said_and_goes():
     at.run()
     assert not at.exception and any("format is 99" in w.value for w in at.warning)
     assert at.selectbox(key="cost_name").value.startswith("Assumed")
+
+
+def test_a_fitted_model_is_kept_with_the_session_and_files_are_not():
+    """The settings hold the model as plain values; what was uploaded stays in the browser."""
+    at = with_upload(TABLE)
+    at.button(key="use_model").click().run()
+    held = at.session_state["bucketwise"].values
+    kept, left_out = plain_settings({"fitted_models": held["fitted_models"]})
+    assert not left_out
+    assert model_from_json(kept["fitted_models"]["table.csv"]).cost.origin is Origin.FITTED
+    assert {"calibration_file", "calibration_eager"} <= set(NOT_KEPT)

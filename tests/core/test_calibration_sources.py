@@ -211,3 +211,47 @@ def test_names_are_plain():
     assert len(read_evidence(b'{"1": 5000}', name="x" * 900).name) <= 120
     with pytest.raises(FileContentError):
         read_evidence(b"\x00\x01\x02" * 50, name="noise")
+
+
+def run_with(**changes) -> bytes:
+    """A run of one request and one step, changed."""
+    document = {"requests": [[0, 0.0, 4, 2, 0.1, 0.2]], "steps": [[0.0, 0.1, 0, 1, 1]]}
+    return json.dumps({**document, "kv_blocks": 10, "block": 16, **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (run_with(steps=[[0.0, 0.0, 0, 1, 1]]), "duration of a step"),
+        (run_with(steps=[[1.0, 0.1, 0, 1, 1], [0.0, 0.1, 0, 1, 1]]), "the start of a step"),
+        (run_with(steps=[[0.0, 0.1, 0, 1e9, 1]]), "requests of a step"),
+        (run_with(requests=[[0, -1.0, 4, 2, 0.1, 0.2]]), "an arrival or a length"),
+        (run_with(config=[1, 999999999]), "999,999,999 requests is more than any"),
+        (b"batch,step_us\n1,5\n999999999,6\n", "999,999,999 requests is more than any"),
+        (iteration(0, 0, 999_999_999, 6.5).encode(), "999,999,999 requests is more than any"),
+        (iteration(1, 99_000_000, 3, 6.5).encode(), "99,000,003 tokens is more than any"),
+    ],
+)
+def test_numbers_that_no_engine_has_are_refused(content, says):
+    """Curves hold every size: a file must not make them endless."""
+    with pytest.raises(FileContentError, match=says):
+        read_evidence(content, name="up")
+
+
+def test_what_is_left_out_is_counted():
+    """A cut line and a dummy step of vLLM; an idle line and one of another rank of SGLang."""
+    lines = [iteration(0, 0, 3, 5), iteration(0, 0, 3, 5)[:120], iteration(0, 0, 1, 3, " (dummy)")]
+    found = read_evidence("\n".join(lines).encode(), name="x.log")
+    assert found.notes[1] == "2 lines were left out: idle steps, other ranks, or cut ones."
+    decode = [sglang(3, 100, True), sglang(0, 0, True), sglang(3, 100, True, "TP1")]
+    found = read_evidence("\n".join(decode).encode(), name="x.log")
+    assert found.notes[1] == "2 lines were left out: idle, of other ranks, or cut."
+
+
+def test_only_so_many_steps_are_looked_at(monkeypatch):
+    """The rest is counted."""
+    monkeypatch.setattr("core.calibration.evidence.MAX_STEPS", 2)
+    text = "\n".join(iteration(0, 0, 3, 5) for _ in range(5))
+    found = read_evidence(text.encode(), name="x.log")
+    assert found.samples is not None and len(found.samples) == 2
+    assert found.notes[1] == "3 steps after the first 2 were not looked at."

@@ -35,19 +35,21 @@ def read(source: Source, head: Head) -> Evidence | None:
         return None
     pairs: dict[bool, list[tuple[int, float]]] = {True: [], False: []}
     first_rank: dict[str, int] | None = None
+    left_out = 0
     for line in iter_log(source, WANTED):
         _, ranks, text = split_head(line.message)
         first_rank = ranks if first_rank is None else first_rank
         match = _LINE.search(text)
-        if match is None or ranks != first_rank:
-            continue
-        rows, rate = int(match[1]), float(match["rate"])
-        accepted = _ACCEPTED.search(text)
-        if rows and rate > 0:
+        rows, rate = (int(match[1]), float(match["rate"])) if match else (0, 0.0)
+        if match is None or ranks != first_rank or not rows or not rate > 0:
+            left_out += 1
+        else:
+            accepted = _ACCEPTED.search(text)
             tokens = rows * (float(accepted[1]) if accepted else 1.0)
             pairs[match["graph"] != "False"].append((rows, 1e6 * tokens / rate))
     if not any(pairs.values()):
         raise FileContentError(f"{source.name}: a log of SGLang without decode lines of a batch.")
+    said = [f"{left_out:,} lines were left out: idle, of other ranks, or cut."] if left_out else []
     reading = read_sglang_log(source, head, ReadOptions())
     sizes = reading.captured.sizes if reading.captured is not None else None
     capture_s = reading.facts.get("capture_s")
@@ -58,5 +60,5 @@ def read(source: Source, head: Head) -> Evidence | None:
         graph_us=medians(pairs[True]),
         eager_us=medians(pairs[False]),
         capture_ms=1e3 * float(capture_s) / len(sizes) if sizes and capture_s else None,
-        notes=(MEAN,),
+        notes=(MEAN, *said),
     )

@@ -45,16 +45,23 @@ def read(source: Source, head: Head) -> Evidence | None:
     columns = _columns(dialect.header_row)
     if "rows" not in columns or not {"step", "eager"} & set(columns):
         return None
-    rows, bad = [], 0
+    rows, bad, beyond = [], 0, 0
     for _, cells in iter_rows(source, dialect):
         row = _row(cells, columns, dialect.decimal)
-        bad += row is None
-        if row is not None and len(rows) < MAX_STEPS:
+        if row is None:
+            bad += 1
+        elif len(rows) < MAX_STEPS:
             rows.append(row)
+        else:
+            beyond += 1
     if not rows:
         raise FileContentError(f"{source.name}: no row holds a batch of 1 or more and its time.")
-    notes = (f"{bad:,} rows without a batch of 1 or more and a time were left out.",) if bad else ()
-    return _evidence(rows, columns, source.name, notes)
+    notes = []
+    if bad:
+        notes.append(f"{bad:,} rows without a batch of 1 or more and a time were left out.")
+    if beyond:
+        notes.append(f"{beyond:,} rows after the first {MAX_STEPS:,} were not looked at.")
+    return _evidence(rows, columns, source.name, tuple(notes))
 
 
 def _columns(names: list[str]) -> Columns:
@@ -92,7 +99,8 @@ def _row(cells: list[str], columns: Columns, decimal: str) -> dict[str, float] |
             values[name] = number * factor
     timed = values.get("step", 0) > 0 or values.get("eager", 0) > 0
     works = values.get("rows", 0) >= 1 or values.get("prompts", 0) >= 1
-    return values if timed and works and "rows" in values else None
+    whole = values.get("rows", 0.5) % 1 == 0
+    return values if timed and works and whole else None
 
 
 def _evidence(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from core.calibration.evidence import MAX_STEPS, Evidence, step_samples
+from core.calibration.evidence import Evidence, StepList
 from core.errors import FileContentError
 from core.readers.common.head import Head
 from core.readers.common.log_text import interest, iter_log
@@ -29,26 +29,23 @@ def read(source: Source, head: Head) -> Evidence | None:
     """Steps of the first rank. Raises FileContentError for such a log without timed steps."""
     if not detect(head, ReadOptions()):
         return None
-    steps: list[tuple[float, int, int, int]] = []
-    rank: str | None = None
+    steps, rank = StepList(), None
     for line in iter_log(source, WANTED):
         seen = _RANK.search(line.message)
         rank = rank or (seen[1] if seen else None)
-        step = _step(line.message)
-        if step is not None and (seen is None or seen[1] == rank) and len(steps) < MAX_STEPS:
-            steps.append(step)
-    if not steps:
+        ours = seen is None or seen[1] == rank
+        steps.add(_step(line.message) if ours else None)
+    if not steps.rows:
         raise FileContentError(
             f"{source.name}: a log of TensorRT-LLM without timed steps; set print_iter_log: true."
         )
     reading = read_trtllm_log(source, head, ReadOptions())
-    us, rows, prompts, tokens = zip(*steps, strict=True)
     return Evidence(
         "TensorRT-LLM iteration log",
         source.name,
         reading.captured.sizes if reading.captured is not None else None,
-        samples=step_samples(us, rows, prompts, tokens),
-        notes=(HOST,),
+        samples=steps.samples,
+        notes=(HOST, *steps.notes),
     )
 
 

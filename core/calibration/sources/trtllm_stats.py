@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.calibration.evidence import MAX_STEPS, Evidence, step_samples
+from core.calibration.evidence import Evidence, StepList
 from core.errors import FileContentError
 from core.readers.common.drops import Drops
 from core.readers.common.head import Head
@@ -23,22 +23,19 @@ def read(source: Source, head: Head) -> Evidence | None:
     """Raises FileContentError for such statistics without timed steps."""
     if not detect(head, ReadOptions()):
         return None
-    steps = []
+    steps = StepList()
     for _, row in iter_objects(source, head, Drops()):
-        step = _step(row)
-        if step is not None and len(steps) < MAX_STEPS:
-            steps.append(step)
-    if not steps:
+        steps.add(_step(row))
+    if not steps.rows:
         raise FileContentError(
             f"{source.name}: no step with iterLatencyMS and inflightBatchingStats; set "
             "enable_iter_perf_stats: true."
         )
-    us, rows, prompts, tokens = zip(*steps, strict=True)
     return Evidence(
         "TensorRT-LLM iteration statistics",
         source.name,
-        samples=step_samples(us, rows, prompts, tokens),
-        notes=(LATENCY,),
+        samples=steps.samples,
+        notes=(LATENCY, *steps.notes),
     )
 
 

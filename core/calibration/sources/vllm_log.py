@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.calibration.evidence import MAX_STEPS, Evidence, medians, step_samples
+from core.calibration.evidence import Evidence, StepList, medians
 from core.calibration.tables import ITERATION
 from core.errors import FileContentError
 from core.readers.common.head import Head
@@ -27,29 +27,27 @@ def read(source: Source, head: Head) -> Evidence | None:
     """Raises FileContentError for a log of vLLM without step times."""
     if not detect(head, ReadOptions()):
         return None
-    steps, forward = [], ForwardTimes()
+    steps, forward = StepList(), ForwardTimes()
     for line in iter_log(source, WANTED):
         if FORWARD in line.message:
             forward.feed(line)
-        elif (match := ITERATION.search(line.message)) and len(steps) < MAX_STEPS:
-            steps.append(tuple(map(float, match.groups())))
+        elif "Iteration(" in line.message:
+            steps.add(_step(line.message))
     reading = read_vllm_log(source, head, ReadOptions())
     sizes = reading.captured.sizes if reading.captured is not None else None
     if reading.facts.get("enforce_eager") in (True, "True"):
         sizes = ()
     capture_s = reading.facts.get("capture_s")
     each = 1e3 * float(capture_s) / len(sizes) if sizes and capture_s else None
-    steps = [row for row in steps if row[1] + row[3] > 0]
-    if steps:
-        prompts, prompt_tokens, rows, tokens, ms = zip(*steps, strict=True)
-        together = [
-            p + t if n else 0 for n, p, t in zip(prompts, prompt_tokens, tokens, strict=True)
-        ]
-        samples = step_samples([1e3 * t for t in ms], rows, prompts, together)
+    if steps.rows:
         return Evidence(
-            "vLLM iteration log", source.name, sizes, samples=samples, capture_ms=each,
-            notes=(ALONE,),
-        )  # fmt: skip
+            "vLLM iteration log",
+            source.name,
+            sizes,
+            samples=steps.samples,
+            capture_ms=each,
+            notes=(ALONE, *steps.notes),
+        )
     table = medians((n, 1e3 * ms) for found in forward.last.values() for n, _, ms in found if n)
     if not table:
         raise FileContentError(
@@ -59,3 +57,14 @@ def read(source: Source, head: Head) -> Evidence | None:
     return Evidence(
         "vLLM forward times", source.name, sizes, graph_us=table, capture_ms=each, notes=(PADDED,)
     )
+
+
+def _step(text: str) -> tuple[float, int, int, int] | None:
+    """None for a line that is cut, and for a step without tokens or of an idle rank (dummy)."""
+    match = ITERATION.search(text)
+    if match is None:
+        return None
+    prompts, prompt_tokens, rows, tokens = (int(n[:9]) for n in match.groups()[:4])
+    if prompt_tokens + tokens == 0:
+        return None
+    return 1e3 * float(match[5]), rows, prompts, prompt_tokens + tokens if prompts else 0
