@@ -7,14 +7,16 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import compute, state
-from app.best_choice import best_choice, best_inputs
+from app.best_choice import best_choice, best_inputs, k_inputs
 from app.cost_inputs import chosen_cost
 from app.engine_choice import EngineChoice
+from app.engine_defaults import engine_default, shared_settings
+from app.markdown_text import as_text
+from app.other_traffic import other_inputs, with_others
 from app.parsing import parse_sizes
 from app.serving_choice import ServingLimits as ServingLimits
-from app.serving_inputs import serving_limits
 from core.engines import ENGINES
-from core.errors import ProjectError
+from core.errors import ProjectError, SettingError
 from core.records import BucketSet, SizeUnit, StepHistogram
 
 POWERS = "Powers of two"
@@ -61,6 +63,24 @@ def _set_label(name: str) -> str:
 
 def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[BucketSet]:
     """Widgets that choose the sets to compare; invalid ones are named and left out."""
+    names = _name_inputs(captured)
+    left, right = st.columns(2)
+    with left:
+        k_inputs(compute.MAX_GRAPHS)
+    right.text_input(
+        "My list",
+        key=state.remember("own_sizes", "1, 2, 4, 8, 16, 32, 64, 128, 256"),
+        help="Capture sizes, e.g. 1, 2, 4, 8..64/8. Choose 'My list' above to see it.",
+    )
+    state.keep("own_sizes")
+    with st.expander("How the best set is chosen"):
+        best_inputs()
+        other_inputs(histogram)
+    return chosen_sets(histogram, captured, names)
+
+
+def _name_inputs(captured: BucketSet | None) -> list[str]:
+    """Which sets are compared; those that this traffic does not have are let go."""
     options = [*ENGINES, POWERS, BEST, OWN]
     if captured is not None:
         options.insert(0, FROM_LOG)
@@ -71,33 +91,13 @@ def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[Buc
     state.session().values["sets"] = stored or default
     if any(name not in options for name in st.session_state.get("sets", [])):
         st.session_state["sets"] = stored or default
-    columns = st.columns([4, 1, 2], vertical_alignment="bottom")
-    with columns[0]:
-        st.multiselect(
-            "Bucket sets to compare",
-            options,
-            format_func=_set_label,
-            key=state.remember("sets", stored or default),
-        )
-        names = state.keep("sets")
-    with columns[1]:
-        st.number_input(
-            "K, best set",
-            1,
-            compute.MAX_GRAPHS,
-            key=state.remember("best_k", 16),
-            help="How many graphs the best possible set may capture.",
-        )
-        state.keep("best_k")
-    with columns[2]:
-        st.text_input(
-            "My list",
-            key=state.remember("own_sizes", "1, 2, 4, 8, 16, 32, 64, 128, 256"),
-            help="Capture sizes, e.g. 1, 2, 4, 8..64/8. Choose 'My list' on the left to see it.",
-        )
-        state.keep("own_sizes")
-    best_inputs()
-    return chosen_sets(histogram, captured, names)
+    st.multiselect(
+        "Bucket sets to compare",
+        options,
+        format_func=_set_label,
+        key=state.remember("sets", default),
+    )
+    return state.keep("sets")
 
 
 def chosen_sets(
@@ -110,7 +110,7 @@ def chosen_sets(
         try:
             sets.append(_make_set(name, histogram, captured))
         except ProjectError as error:
-            st.warning(f"{_set_label(name)}: {error}")
+            st.warning(as_text(f"{_set_label(name)}: {error}"))
     return sets
 
 
@@ -119,7 +119,8 @@ def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -
         return BucketSet(FROM_LOG, captured.sizes, histogram.unit)
     if name == TODAY:
         choice = today()
-        assert choice is not None
+        if choice is None:
+            raise SettingError("the engine's configuration is not kept; paste it on Engine again.")
         sizes = compute.checked(choice, None).sizes
         return BucketSet(TODAY, sizes, histogram.unit, f"{ENGINES[choice.engine].label}, as set.")
     if name == POWERS:
@@ -128,10 +129,13 @@ def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -
     if name == BEST:
         choice = best_choice()
         view = chosen_cost()
-        sizes = compute.best_set(histogram, choice, view.cost, view.memory)
+        steps = with_others(histogram)
+        sizes = compute.best_set(steps, choice, view.cost, view.memory)
         return BucketSet(f"{BEST}, K={choice.num_graphs}", sizes, histogram.unit)
     if name == OWN:
         return BucketSet(OWN, parse_sizes(state.value("own_sizes", "1, 2, 4, 8")))
+    if name not in ENGINES:
+        raise SettingError("this traffic has no such set; choose another on the Buckets page.")
     return default_set(name, histogram)
 
 
@@ -177,27 +181,6 @@ def toggle_own(size: int | None) -> None:
     changed = sorted(sizes ^ {size})
     if changed:
         _take_as_own(", ".join(map(str, changed)))
-
-
-def engine_default(name: str, unit: SizeUnit) -> compute.EngineDefault:
-    """What an engine captures under the limits of this session, for decode or prefill graphs."""
-    return compute.engine_default(name, None, shared_settings(name), unit)
-
-
-def shared_settings(engine: str) -> dict[str, int]:
-    """The limits of this session under the names that the engine has for them."""
-    known = {setting.name for setting in ENGINES[engine].settings}
-    limits = serving_limits()
-    names = {
-        "max_num_seqs": limits.max_num_seqs,
-        "max_running_requests": limits.max_num_seqs,
-        "max_batch_size": limits.max_num_seqs,
-        "max_num_batched_tokens": limits.max_num_batched_tokens,
-        "max_num_tokens": limits.max_num_batched_tokens,
-    }
-    if limits.draft_tokens:
-        names |= dict.fromkeys(("num_speculative_tokens", "num_draft_tokens"), limits.draft_tokens)
-    return {name: value for name, value in names.items() if name in known}
 
 
 def unit_words(unit: SizeUnit) -> str:

@@ -12,6 +12,7 @@ from app.best_choice import best_choice
 from app.cost_inputs import chosen_cost, known_profiles
 from app.export_view import NEWEST
 from app.memory_inputs import chosen_memory
+from app.other_traffic import with_others
 from app.report.work import ChosenSet, ExportChoice, PayBack, ServedRuns, Work
 from app.serving_inputs import serving_limits
 from app.serving_view import latency_limits
@@ -78,6 +79,7 @@ def _work(workload: state.Workload, found: Traffic, sets: Sequence[BucketSet]) -
             ChosenSet(item, state.colour_of(item.name), inputs.engine_of(item)) for item in sets
         ),
         best=best_choice(),
+        best_for=with_others(found.histogram),
         view=view,
         profile=known_profiles().get(view.name),
         memory=_memory(workload),

@@ -8,7 +8,8 @@ from app import theme
 from app.charts.memory import CapacityMark
 from app.charts.padding import SetView
 from core.break_even import BucketBreakEven
-from core.records import Trace
+from core.padding import PaddingReport
+from core.records import BucketSet, Trace
 
 Row = dict[str, object]
 
@@ -47,6 +48,27 @@ def comparison_rows(
             }
         )
     return rows
+
+
+def traffic_rows(
+    traffic: str,
+    sets: Sequence[BucketSet],
+    reports: Sequence[PaddingReport],
+    step_us: Sequence[float | None],
+) -> list[Row]:
+    """One row a set: how it does on one traffic of several."""
+    return [
+        {
+            "traffic": traffic,
+            "steps": theme.count_text(report.steps),
+            "bucket set": item.name,
+            "waste": theme.share_text(report.waste),
+            "coverage": theme.share_text(report.coverage),
+            "eager steps": theme.count_text(report.eager_steps),
+            "mean step": theme.us_text(mean_us),
+        }
+        for item, report, mean_us in zip(sets, reports, step_us, strict=True)
+    ]
 
 
 def verdict_rows(rows: Sequence[BucketBreakEven]) -> list[Row]:

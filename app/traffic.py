@@ -6,18 +6,21 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import compute, inputs, state
+from app import compute, state
 from app.cost_inputs import chosen_cost
-from app.serving_choice import cost_of, machine_of, requests_of
 from app.serving_inputs import advanced_words, coming_words, serving_limits
+from app.step_simulation import (
+    DECODE,
+    MIXED,
+    PROMPT,
+    simulated,
+    steps_of,
+    with_arrivals,
+)
 from core.errors import ProjectError
 from core.histogram import steps_from_lengths
-from core.records import Grade, SizeUnit, StepHistogram, Trace
+from core.records import SizeUnit, StepHistogram, Trace
 from core.simulate import SimulationResult
-
-DECODE = "Decode batch (requests a step)"
-MIXED = "Step tokens (steps that hold prefill)"
-PROMPT = "Prompt length (prefill or encoder graphs)"
 
 
 @dataclass(frozen=True)
@@ -97,28 +100,14 @@ def _traffic_of(workload: state.Workload) -> Traffic | None:
         return Traffic(steps, "one prefill a request, at its prompt length")
     if reading.trace is None or kind not in kinds:
         return None
-    trace = _with_arrivals(reading.trace, reading.grade)
+    trace = with_arrivals(reading.trace, reading.grade)
     return None if trace is None else _simulated(trace, kind)
 
 
 def workload_requests(workload: state.Workload) -> Trace | None:
     """The workload's requests with arrivals; None where there are none to serve."""
     trace = workload.reading.trace
-    return None if trace is None else _with_arrivals(trace, workload.reading.grade)
-
-
-def _with_arrivals(trace: Trace, grade: Grade) -> Trace | None:
-    """Grade C has lengths only: arrivals at random at the rate the user typed, or none.
-
-    A closed loop needs no arrivals.
-    """
-    if trace.arrival_s is not None or serving_limits().concurrency is not None:
-        return trace
-    rate = state.value("rate_rps", 0.0)
-    if grade is not Grade.LENGTHS or rate <= 0:
-        return None
-    cv, seed = state.value("arrival_cv", 1.0), state.value("arrival_seed", 0)
-    return compute.with_arrivals(trace, rate, cv, seed)
+    return None if trace is None else with_arrivals(trace, workload.reading.grade)
 
 
 def decode_histogram(trace: Trace) -> StepHistogram:
@@ -139,19 +128,10 @@ def simulated_decode(trace: Trace) -> StepHistogram:
 
 
 def _simulated(trace: Trace, kind: str) -> Traffic:
-    limits, view = serving_limits(), chosen_cost()
-    sizes = inputs.engine_default("vllm", SizeUnit.REQUESTS).sizes
-    result = compute.simulation(
-        requests_of(trace, limits),
-        machine_of(limits),
-        cost_of(view.cost, limits),
-        sizes,
-        view.prefill,
-        limits.concurrency,
-    )
-    steps = result.decode_slots if kind == DECODE else result.mixed_steps
+    limits = serving_limits()
+    result = simulated(trace, limits)
     note = (
         f"estimated: {len(trace):,} requests {coming_words(limits)} through a simulated engine "
-        f"({advanced_words(limits)}), step times {view.cost.origin.value}"
+        f"({advanced_words(limits)}), step times {chosen_cost().cost.origin.value}"
     )
-    return Traffic(steps, note, result)
+    return Traffic(steps_of(result, kind), note, result)

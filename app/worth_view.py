@@ -10,6 +10,7 @@ from app import compute, inputs, state
 from app.best_choice import best_choice
 from app.charts.padding import SetView, frontier_figure
 from app.charts.trade_off import AXES, trade_off_figure
+from app.next_graph_view import next_graph_section
 from app.trust_view import trust_section
 from app.views import chart, clickable_chart
 from core.advice import advice
@@ -17,7 +18,7 @@ from core.errors import ProjectError
 from core.records import BucketSet, StepHistogram
 from core.trade_off import TradeOff
 
-SLOTS, TIME = "Padded slots", "Step time"
+SLOTS, TIME, NEXT = "Padded slots", "Step time", "The next graph"
 ENGINES_SHOWN = ("vllm", "sglang", "trtllm")
 
 
@@ -28,7 +29,7 @@ def worth_section(
     st.subheader("Are more graphs worth it?", anchor=False)
     left, right = st.columns(2)
     left.segmented_control(
-        "Judge by", [SLOTS, TIME], key=state.remember("frontier_view", SLOTS), required=True
+        "Judge by", [SLOTS, TIME, NEXT], key=state.remember("frontier_view", SLOTS), required=True
     )
     judged_by = state.keep("frontier_view")
     best = best_choice()
@@ -36,6 +37,8 @@ def worth_section(
     if judged_by == SLOTS:
         found = compute.best_frontier(histogram, best, view.cost)
         chart(frontier_figure(found, views), "frontier", f"steps {histogram.origin.value}")
+    elif judged_by == NEXT:
+        next_graph_section(histogram, best, view)
     else:
         key = state.remember("trade_axis", next(iter(AXES)))
         right.segmented_control("Against", list(AXES), key=key, required=True)

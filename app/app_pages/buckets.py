@@ -13,6 +13,7 @@ from app.charts.padding import (
 from app.cost_inputs import chosen_cost
 from app.edit_view import show_editable
 from app.export_view import export_view
+from app.other_view import other_section
 from app.report_view import report_button
 from app.tables import comparison_rows
 from app.views import table, traffic_caption
@@ -81,6 +82,7 @@ key = state.remember("bucket_view", PADDING)
 st.segmented_control("Show", list(VIEWS), key=key, required=True)
 try:
     show_editable(VIEWS[state.keep("bucket_view")](), steps, view, origin)
+    other_section(steps, sets, view, origin)
     worth_section(steps, views, view)
 except ProjectError as error:
     st.warning(str(error))

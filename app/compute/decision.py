@@ -31,6 +31,7 @@ from core.records import (
     StepHistogram,
     Trace,
 )
+from core.step_cost import capture_ms_at
 from core.trade_off import TradeOff, lost_us_by_size, trade_off, trade_point
 
 MAX_GRAPHS = 64
@@ -149,6 +150,11 @@ def step_us(found: Replayed, cost: StepCost) -> float | None:
         return mean_step_us(found.steps, found.report, cost)
     except CostUnitError:
         return None
+
+
+def capture_ms(cost: StepCost, size: int) -> float:
+    """To capture the graph of one size [ms]."""
+    return float(capture_ms_at(cost, [size])[0])
 
 
 def curves(item: break_even_core.BucketBreakEven) -> break_even_core.CumulativeCurves:

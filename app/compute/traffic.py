@@ -17,6 +17,7 @@ from core.readers.reading import Reading
 from core.records import (
     LengthHistogram,
     StepCost,
+    StepHistogram,
     Trace,
 )
 from core.simulate import Machine, PrefillCost, SimulationResult, simulate
@@ -70,6 +71,26 @@ def _simulation(
 ) -> SimulationResult:
     """The last few of all sessions: people who open the same link share one."""
     return simulate(trace, machine, cost, sizes, prefill=prefill, concurrency=concurrency)
+
+
+@st.cache_data(
+    max_entries=8, scope="session", show_spinner="Simulating the engine …", hash_funcs=HASH
+)
+def simulated_steps(
+    trace: Trace,
+    machine: Machine,
+    cost: StepCost,
+    sizes: tuple[int, ...] | None,
+    prefill: PrefillCost | None,
+    concurrency: int | None,
+    decode: bool,
+) -> StepHistogram:
+    """Decode steps of a run, else those that hold prefill: small, so several are kept.
+
+    Raises SettingError.
+    """
+    result = simulate(trace, machine, cost, sizes, prefill=prefill, concurrency=concurrency)
+    return result.decode_slots if decode else result.mixed_steps
 
 
 def served(

@@ -61,7 +61,7 @@ def origin_words(work: Work) -> str:
 def choice_section(work: Work) -> Section:
     """The best set, what it was asked for, the trade-off and the advice that follows."""
     histogram, best, cost = work.traffic.histogram, work.best, work.view.cost
-    sizes = compute.best_set(histogram, best, cost, work.view.memory)
+    sizes = compute.best_set(work.best_for, best, cost, work.view.memory)
     found = compute.best_frontier(histogram, best, cost)
     views = [view for view, _ in _replayed(work)]
     blocks: list[Block] = [
@@ -97,6 +97,8 @@ def _asked(work: Work) -> str:
         parts.append(f"in multiples of {best.multiple_of}")
     if best.memory_mib is not None:
         parts.append(f"within {best.memory_mib:,.0f} MiB of graph memory")
+    if work.best_for is not work.traffic.histogram:
+        parts.append("for several traffics together")
     if best.allow_eager:
         parts.append("large steps may run eager")
     return ", ".join(parts)

@@ -17,7 +17,7 @@ from app.memory_choice import MemoryChoice
 from app.serving import Plan
 from app.serving_choice import ServingLimits
 from app.traffic import Traffic
-from core.records import BucketSet, Profile, Trace
+from core.records import BucketSet, Profile, StepHistogram, Trace
 from core.simulate import SimulationResult
 
 
@@ -66,6 +66,7 @@ class Work:
     """Everything that a report tells of.
 
     name, notes, version : of the kept session; version None where nothing is kept
+    best_for : what the best set is chosen for, which may be more than this traffic
     profile : what the step cost was fitted to; None where nothing was measured
     """
 
@@ -76,6 +77,7 @@ class Work:
     traffic: Traffic
     sets: tuple[ChosenSet, ...]
     best: BestChoice
+    best_for: StepHistogram
     view: compute.CostView
     profile: Profile | None
     memory: MemoryChoice | None

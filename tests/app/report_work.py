@@ -46,6 +46,7 @@ def plain_work(histogram: StepHistogram) -> Work:
         traffic=Traffic(histogram, "measured: typed in"),
         sets=sets,
         best=BestChoice(num_graphs=3),
+        best_for=histogram,
         view=view,
         profile=None,
         memory=MemoryChoice(40 * 2**30, 131072.0, 1000.0, PoolPolicy.PRIVATE, "by hand"),
