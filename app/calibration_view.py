@@ -47,7 +47,13 @@ def file_inputs() -> bool:
     )
     if right.button("Open the example", key="calibration_example", width="stretch"):
         state.session().values |= {"calibration_file": EXAMPLE, "calibration_eager": None}
-    return state.value("calibration_file", None) is not None
+    return _file() is not None
+
+
+def _file() -> Any:
+    """The upload, or EXAMPLE; a link to the example opens this page's as well."""
+    linked = EXAMPLE if state.value("example", "") == "1" else None
+    return state.value("calibration_file", None) or linked
 
 
 def _uploader(place: Any, label: str, kept: str, help_text: str) -> None:
@@ -77,7 +83,7 @@ def engine_inputs() -> CalibrationChoice:
         text = state.keep("calibration_sizes").strip()
     limits = serving_limits()
     sizes = None if not text else () if text.lower() == NO_GRAPHS else parse_sizes(text)
-    file = state.value("calibration_file", None)
+    file = _file()
     return CalibrationChoice(
         None if file == EXAMPLE else file,
         state.value("calibration_eager", None),

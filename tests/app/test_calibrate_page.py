@@ -148,3 +148,11 @@ def test_a_fitted_model_is_kept_with_the_session_and_files_are_not():
     assert not left_out
     assert model_from_json(kept["fitted_models"]["table.csv"]).cost.origin is Origin.FITTED
     assert {"calibration_file", "calibration_eager"} <= set(NOT_KEPT)
+
+
+def test_a_link_opens_the_example():
+    """?example=1 shows the built-in run; an upload takes its place."""
+    at = open_app("calibrate.py", example="1")
+    assert "vllm-0.23-h200-default" in texts(at)
+    at.file_uploader(key="calibration_file_upload").set_value(("t.csv", TABLE, "text/csv")).run()
+    assert "t.csv" in texts(at) and "vllm-0.23" not in texts(at)
