@@ -14,6 +14,7 @@ from core.readers.reading import Reading
 from core.records import Grade, LengthHistogram, Origin, SizeUnit, StepHistogram, Trace
 from core.records.session import plain_value
 from core.records.session_json import set_from_json, set_to_json
+from core.store.kept_texts import without_file_texts
 
 ACCOUNT_FORMAT = 1
 _TEXTS = ("format", "label")
@@ -46,10 +47,11 @@ def arrays_of(reading: Reading) -> dict[str, NDArray[Any]]:
 
 
 def account_of(reading: Reading) -> dict[str, Any]:
-    """Everything but the arrays, as plain JSON types.
+    """Everything but the arrays, as plain JSON types, without the file's own texts.
 
     Raises RecordError if a fact is of no JSON type.
     """
+    reading = without_file_texts(reading)
     made: dict[str, Any] = {label: getattr(reading, label) for label in (*_TEXTS, *_COUNTS)}
     made |= {
         "account": ACCOUNT_FORMAT,

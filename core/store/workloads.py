@@ -1,7 +1,6 @@
 """A reading as content-addressed bytes: Parquet for its numbers, JSON for its account.
 
-Nothing of the file but numbers is kept, its names for the columns used, and the short facts that a
-reader drew from it. The names of the columns not used (`all_columns`) are left out.
+Nothing of the file but numbers is kept, and what core.store.kept_texts lets through: our own words.
 
 For the database alone: a forged Parquet footer can end the process inside the decoder, so what
 comes from outside travels as core.store.workload_json writes it.
@@ -12,7 +11,6 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from core.errors import RecordError
 from core.readers.reading import Reading
 from core.records.session_json import canonical, parse_json
+from core.store.kept_texts import without_file_texts
 from core.store.workload_account import account_of, arrays_of, reading_from
 from core.store.workload_json import (
     DAMAGED,
@@ -38,8 +37,8 @@ _META_KEY = b"bucketwise"
 
 
 def stored_form(reading: Reading) -> Reading:
-    """The reading as it comes back from the store: without the unused columns' names."""
-    return replace(reading, all_columns=())
+    """The reading as it comes back from the store: without the names that the file chose."""
+    return without_file_texts(reading)
 
 
 def workload_digest(reading: Reading) -> str:
