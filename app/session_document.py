@@ -16,7 +16,7 @@ NOT_KEPT = (
     *("address_read", "file_id", "options", "unread", "reread", "served", "swept"),
     *("calibration_file", "calibration_eager"),
     *("not_faster_files", "sweep_job_key"),
-    *("engine_choice", "stored_digest", "picture_format"),
+    *("engine_choice", "stored_digest", "picture_format", "other_readings"),
     *("own_before", "own_seen", "own_sentence", "own_clicked", "own_taken"),
 )
 ENUMS = {

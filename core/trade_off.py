@@ -122,18 +122,8 @@ def trade_off(
     by_engine : {name of a set: what its engine does with the steps}; other sets round up
     found : the frontier if it is known already (by time). Raises as `frontier` does.
     """
-    limits = limits or Limits()
     if found is None:
-        found = frontier(
-            histogram,
-            max_graphs=max_graphs,
-            cost=cost,
-            candidates=limits.candidates,
-            multiple_of=limits.multiple_of,
-            include=limits.include,
-            allow_eager=limits.allow_eager,
-            dispatch=limits.dispatch,
-        )
+        found = _by_time(histogram, cost, max_graphs, limits or Limits())
     best = tuple(
         trade_point(
             histogram, BucketSet(f"best {p.k}", p.sizes, histogram.unit), cost, memory, policy
@@ -144,6 +134,7 @@ def trade_off(
     if not best:
         raise HistogramError("No set of graphs is faster than running every step eagerly.")
     steps, rules = histogram.total_steps, by_engine or {}
+    seen = histogram.sizes[histogram.steps > 0]
     return TradeOff(
         best,
         tuple(
@@ -151,11 +142,24 @@ def trade_off(
             for item in sets
         ),
         knee(best),
-        set_cost(histogram, histogram.sizes[histogram.steps > 0], cost) / steps,
+        set_cost(histogram, seen, cost) / steps,
         set_cost(histogram, (), cost) / steps,
         steps,
-        int(histogram.sizes[histogram.steps > 0][-1]),
+        int(seen[-1]),
         cost.origin.value,
+    )
+
+
+def _by_time(histogram: StepHistogram, cost: StepCost, max_graphs: int, limits: Limits) -> Frontier:
+    return frontier(
+        histogram,
+        max_graphs=max_graphs,
+        cost=cost,
+        candidates=limits.candidates,
+        multiple_of=limits.multiple_of,
+        include=limits.include,
+        allow_eager=limits.allow_eager,
+        dispatch=limits.dispatch,
     )
 
 

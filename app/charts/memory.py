@@ -10,6 +10,10 @@ import plotly.graph_objects as go
 from app import theme
 from core.memory import CapacityCurve
 
+HOVER = (
+    "%{x} graphs: %{y:,.0f} KV tokens, %{customdata:,.0f} requests<extra>%{fullData.name}</extra>"
+)
+
 
 @dataclass(frozen=True)
 class CapacityMark:
@@ -41,10 +45,7 @@ def capacity_figure(
                 mode="lines",
                 line={"dash": dash, "color": theme.NEUTRAL, "width": 2},
                 name=f"{curve.policy.value} pool",
-                hovertemplate=(
-                    "%{x} graphs: %{y:,.0f} KV tokens, %{customdata:,.0f} requests"
-                    "<extra>%{fullData.name}</extra>"
-                ),
+                hovertemplate=HOVER,
             )
         )
     for mark in marks:
@@ -57,10 +58,7 @@ def capacity_figure(
                 mode="markers",
                 marker={"size": 12, "color": mark.colour},
                 name=mark.name,
-                hovertemplate=(
-                    "%{x} graphs: %{y:,.0f} KV tokens, %{customdata:,.0f} requests"
-                    "<extra>%{fullData.name}</extra>"
-                ),
+                hovertemplate=HOVER,
             )
         )
     theme.styled(figure, title="KV cache left beside the graphs", height=420)

@@ -55,26 +55,35 @@ def trade_off_figure(
         )
     )
     for point in trade.marked:
-        own = point.name in colours
-        marker = {"size": 12, "color": colours[point.name]} if own else {}
-        default = {"size": 10, "color": theme.NEUTRAL, "symbol": "diamond-open"}
-        figure.add_trace(
-            go.Scatter(
-                x=[value(point)],
-                y=[point.step_us / 1e3],
-                customdata=[_custom(point)],
-                meta=CUSTOM,
-                mode="markers",
-                marker=marker or default,
-                name=point.name,
-                hovertemplate=HOVER,
-            )
-        )
-    knee = trade.knee
+        figure.add_trace(_mark(point, value(point), colours.get(point.name)))
+    _notes(figure, trade, value)
+    theme.styled(figure, title=f"Mean step time against the {against} ({trade.origin})", height=440)
+    figure.update_xaxes(title=title, rangemode="tozero")
+    figure.update_yaxes(title="mean step [ms]")
+    return figure
+
+
+def _mark(point: TradePoint, x: float, colour: str | None) -> go.Scatter:
+    """A user's set in its colour; an engine's default as an open diamond."""
+    default = {"size": 10, "color": theme.NEUTRAL, "symbol": "diamond-open"}
+    return go.Scatter(
+        x=[x],
+        y=[point.step_us / 1e3],
+        customdata=[_custom(point)],
+        meta=CUSTOM,
+        mode="markers",
+        marker={"size": 12, "color": colour} if colour else default,
+        name=point.name,
+        hovertemplate=HOVER,
+    )
+
+
+def _notes(figure: go.Figure, trade: TradeOff, value: Callable[[TradePoint], float]) -> None:
+    """The knee, and the floor below which no set gets."""
     figure.add_annotation(
-        x=value(knee),
-        y=knee.step_us / 1e3,
-        text=f"knee: {knee.num_graphs} graphs",
+        x=value(trade.knee),
+        y=trade.knee.step_us / 1e3,
+        text=f"knee: {trade.knee.num_graphs} graphs",
         ax=24,
         ay=-28,
         arrowcolor=theme.NEUTRAL,
@@ -85,7 +94,3 @@ def trade_off_figure(
         annotation_text="floor: a graph for every size",
         annotation_position="bottom right",
     )
-    theme.styled(figure, title=f"Mean step time against the {against} ({trade.origin})", height=440)
-    figure.update_xaxes(title=title, rangemode="tozero")
-    figure.update_yaxes(title="mean step [ms]")
-    return figure

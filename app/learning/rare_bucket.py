@@ -9,6 +9,7 @@ from app.learning.figures import hits_figure
 from app.learning.parts import choice, derivation_view, metrics
 from app.traffic import current_traffic
 from app.views import chart, traffic_caption
+from core.break_even import BucketBreakEven
 from core.lab.rare_bucket import rare_bucket
 
 TITLE = "A rare bucket: capture it at start?"
@@ -39,19 +40,21 @@ def show() -> None:
     )
     source = theme.origin_text(view.cost.origin, view.cost.source)
     found = rare_bucket(result, f"{source}; steps {traffic.histogram.origin.value}")
-    row = found.row
+    unit = traffic.histogram.unit.value
+    _verdict(found.row, found.share, unit)
+    used = [r for r in result.rows if r.hits]
+    figure = hits_figure([r.size for r in used], [r.hits for r in used], found.row.size, unit)
+    chart(figure, "learn_hits")
+    derivation_view(found.derivation)
+
+
+def _verdict(row: BucketBreakEven, share: float, unit: str) -> None:
     metrics(
         {
-            "rarest used bucket": f"{row.size:,} {traffic.histogram.unit.value}",
-            "its steps": f"{row.hits:,} ({theme.share_text(found.share)})",
+            "rarest used bucket": f"{row.size:,} {unit}",
+            "its steps": f"{row.hits:,} ({theme.share_text(share)})",
             "capture": theme.us_text(row.capture_us),
             "saves from step": "never" if row.saves_from is None else f"{row.saves_from:,}",
         }
     )
     st.info(f"**{row.verdict.value.capitalize()}.** {row.reason}")
-    used = [r for r in result.rows if r.hits]
-    figure = hits_figure(
-        [r.size for r in used], [r.hits for r in used], row.size, traffic.histogram.unit.value
-    )
-    chart(figure, "learn_hits")
-    derivation_view(found.derivation)
