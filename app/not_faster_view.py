@@ -105,7 +105,10 @@ def _replayed(
     parts: list[Part], steps: StepHistogram
 ) -> tuple[StepHistogram, PaddingReport | None, str]:
     """The steps through a set of the session; a report of None takes what the engine says."""
-    said = any(part.facts is not None and part.facts.captured for part in parts)
+    facts = [part.facts for part in parts if part.facts is not None]
+    if facts and all(item.off is not None for item in facts):
+        return steps, None, ""  # no size is captured, whatever one would like
+    said = any(item.captured for item in facts)
     sets = {item.name: item for item in inputs.chosen_sets(steps, None)}
     options = [AS_SAID, *sets] if said else list(sets)
     if not options:

@@ -31,6 +31,7 @@ except ProjectError as error:
     st.stop()
 if not found.causes:
     st.success(f"No capture failure is known to us in these {found.lines:,} lines.")
+    st.page_link("app_pages/not_faster.py", label="Graphs are on, but nothing got faster?")
     st.stop()
 for cause in found.causes:
     st.subheader(cause.klass.replace("_", " "), anchor=False)

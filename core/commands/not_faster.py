@@ -7,7 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from core.commands._cost import ASSUMED, add_profile, check_context, load_family
+from core.commands._cost import (
+    ASSUMED,
+    add_profile,
+    check_context,
+    check_model_context,
+    load_family,
+    load_model,
+)
 from core.commands._numbers import whole_list
 from core.commands._traffic import add_limits, add_traffic, chosen_steps, simulated_steps
 from core.not_faster import PARTS, Answer, TimeSplit, why_not_faster
@@ -56,6 +63,9 @@ def _times(
     if args.profile is None and not given or args.profile == ASSUMED:
         check_context(args.profile, args.context_tokens)
         return None, None if args.profile is None else assumed_step_cost()
+    if args.profile is not None and (model := load_model(args.profile)) is not None:
+        check_model_context(model, args.context_tokens)
+        return None, model.cost
     if args.profile is not None:
         family = load_family(args.profile)
     else:

@@ -40,6 +40,11 @@ def why_not_faster(known: Known) -> Answer:
 def _split(known: Known) -> tuple[TimeSplit | None, tuple[str, ...]]:
     notes = list(known.notes)
     times, steps = times_of(known), known.steps
+    if times is None and known.cost is not None:
+        notes.append(
+            "The step cost holds no eager times, so what graphs save is not known: give a run "
+            "without graphs, or choose a measured profile."
+        )
     if times is None or steps is None or known.report is None or steps.total_steps == 0:
         return None, tuple(notes)
     try:
@@ -160,10 +165,10 @@ def _without_times(known: Known, replay: GroupAnswer, share: float | None) -> st
         return f"It cannot be told yet. Missing: {replay.missing[0]}."
     if replay.verdict is Verdict.CAUSE:
         return f"{share_text(share)} of the steps replay no graph."
-    times = "choose a measured profile of this model and card"
+    what = "step times: choose a measured profile of this model and card"
     if known.cost is not None:
-        times = "the captured sizes are missing"
+        what = "captured sizes" if known.report is None else "eager step times"
     return (
         f"{share_text(1 - share)} of the steps replay a graph; whether that saves time cannot be "
-        f"told without step times: {times}."
+        f"told without {what}."
     )

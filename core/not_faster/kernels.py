@@ -9,7 +9,7 @@ import numpy as np
 from core.not_faster.answer import Evidence, Group, GroupFacts, Verdict
 from core.not_faster.known import Known
 from core.not_faster.time_split import TimeSplit
-from core.not_faster.words import share_text, us_text
+from core.not_faster.words import share_text, sizes_text, us_text
 from core.padding import PaddingReport
 from core.records import Origin
 from core.row_bound import NEAR
@@ -41,7 +41,9 @@ def judge_kernels(known: Known, split: TimeSplit | None) -> GroupFacts:
     worst = _worst(report, split)
     if worst is not None:
         evidence.append(worst)
-    if lost >= MATTERS * split.mean_taken_us:
+    slower, share = _slower(split)
+    evidence += slower
+    if lost >= MATTERS * split.mean_taken_us or share >= MATTERS:
         todo.append(FIT)
     limited = nothing_to_save(split)
     evidence += _limit(known, split)
@@ -54,6 +56,7 @@ def judge_kernels(known: Known, split: TimeSplit | None) -> GroupFacts:
         todo=tuple(todo),
         lost_us=lost,
         decisive=Verdict.CAUSE if limited else None,
+        matters=share >= MATTERS,
     )
 
 
@@ -95,6 +98,22 @@ def _worst(report: PaddingReport | None, split: TimeSplit) -> Evidence | None:
         f"{share_text(share)} of that.",
         split.origin,
     )
+
+
+def _slower(split: TimeSplit) -> tuple[list[Evidence], float]:
+    """Steps that their graph makes slower than they would be without, and their share."""
+    worse_us = split.taken_us - split.eager_us
+    slower = (split.on_graph > 0) & (worse_us > NEAR * split.eager_us)
+    if not slower.any():
+        return [], 0.0
+    counts = split.steps[slower]
+    share = float(counts.sum()) / float(split.steps.sum())
+    mean = float(worse_us[slower] @ counts) / float(counts.sum())
+    text = (
+        f"{share_text(share)} of the steps, sizes {sizes_text(split.sizes[slower])}, take longer "
+        f"on their graph than eagerly, by {us_text(mean)}."
+    )
+    return [Evidence(text, split.origin)], share
 
 
 def _limit(known: Known, split: TimeSplit) -> Iterator[Evidence]:

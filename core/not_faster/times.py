@@ -64,12 +64,19 @@ class Times:
         return np.zeros(len(sizes)) if points is None else points.at(sizes)
 
 
+def knows_eager(cost: StepCost) -> bool:
+    """Whether a cost tells eager steps from replays: a model that was fitted to a run on graphs
+    alone takes one for the other, and then nothing can be said of what graphs save."""
+    graph = cost.replay_us + cost.copy_us
+    return not (np.allclose(cost.eager_us, graph) or np.allclose(cost.eager_us, cost.replay_us))
+
+
 def times_of(known: Known) -> Times | None:
     """The best there are; None without any. An engine's own two runs go before a profile."""
     own = _own_runs(known.engine, known.without)
     if own is not None:
         return _without_outside(own, known)
-    if known.cost is None:
+    if known.cost is None or (known.family is None and not knows_eager(known.cost)):
         return None
     outside = outside_points(known.engine, known.cost)
     if known.family is None:

@@ -22,6 +22,7 @@ from core.records import (
     MeasureSpec,
     Origin,
     Profile,
+    StepCost,
     StepHistogram,
 )
 from core.step_cost import cost_from_profile
@@ -124,6 +125,25 @@ def test_padding_that_eats_the_gain():
     assert first.lost_us == pytest.approx(6_100)
     assert found.sentence.startswith("Graphs cost 2.42 ms against 5.00 ms of an eager step")
     assert any("Bucket 64 serves sizes 3 to 3" in e.text for e in first.evidence)
+    slower = "100.0 % of the steps, sizes 3, take longer on their graph than eagerly, by 2.42 ms."
+    assert slower in [e.text for e in first.evidence]
+
+
+def test_sizes_that_their_graph_makes_slower():
+    """Of 5 steps on a graph of 60 (7,000 us and 24 to copy) the one of 3 loses 2,024 against
+    eager, that of 50, which takes 6,000 eagerly, 1,024; those of 60 gain nothing."""
+    sizes = np.arange(1, 65)
+    device = np.array([device_us(size) for size in range(1, 65)])
+    cost = StepCost(
+        sizes, device, np.maximum(5_000.0, device), np.zeros(64), Origin.ASSUMED, "", 24.0
+    )
+    steps = StepHistogram.from_mapping({3: 1, 50: 1, 60: 3})
+    found = why_not_faster(Known(steps=steps, report=padding_report(steps, (60,)), cost=cost))
+    item = found.of(Group.KERNELS)
+    assert item.verdict is Verdict.CAUSE and item.lost_us == pytest.approx((5_700 + 1_000) / 5)
+    says = "40.0 % of the steps, sizes 3, 50, take longer on their graph than eagerly, by 1.52 ms."
+    assert says in [e.text for e in item.evidence]
+    assert found.of(Group.BOUNDARY).verdict is Verdict.UNKNOWN  # an assumption tells no copies
 
 
 def test_a_card_that_is_the_limit():
@@ -202,6 +222,22 @@ def test_graphs_that_are_off():
     found = why_not_faster(replace(parts, engine=engine))
     assert found.sentence.startswith("No step replays a graph (enforce_eager=True)")
     assert (found.groups[0].verdict, found.groups[0].todo) == (Verdict.CAUSE, ("Leave it out.",))
+
+
+def test_a_cost_without_eager_times_tells_no_gain():
+    """A model fitted to a run on graphs alone takes its graph steps for eager ones: then it cannot
+    be told what graphs save, rather than that they save nothing."""
+    sizes = np.array([1, 64])
+    device = np.array([1_100.0, 7_400.0])
+    steps = StepHistogram.from_mapping({3: 1})
+    for copy_us in (0.0, 24.0):
+        cost = StepCost(
+            sizes, device, device + copy_us, np.zeros(2), Origin.FITTED, "a run", copy_us
+        )
+        found = why_not_faster(Known(steps=steps, report=padding_report(steps, (4,)), cost=cost))
+        assert found.helps is None and found.split is None
+        assert "cannot be told without eager step times" in found.sentence
+        assert any("no eager times" in note for note in found.notes)
 
 
 def test_nothing_known_asks_for_everything():

@@ -63,6 +63,17 @@ def test_a_trace_is_simulated(capsys):
     assert any("estimated" in note for note in found["notes"])
 
 
+def test_a_fitted_model(capsys, tmp_path):
+    """A model fitted to two runs prices the steps; one that saw graphs alone cannot tell."""
+    run, eager = (RUNS / f"vllm-0.23-h200-{name}.json.gz" for name in ("default", "eager"))
+    both, alone = tmp_path / "both.json", tmp_path / "alone.json"
+    assert main(["calibrate", str(run), "--eager", str(eager), "--out", str(both)]) == 0
+    assert main(["calibrate", str(run), "--out", str(alone)]) == 0
+    capsys.readouterr()
+    assert answer(capsys, run, "--profile", both)["helps"] is True
+    assert answer(capsys, run, "--profile", alone)["helps"] is None
+
+
 def test_words_for_people(capsys):
     """The sentence first, then the groups with evidence and what to do."""
     assert main(["not-faster", str(LOGS / "vllm-0.23-h200-eager.log")]) == 0
