@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import compute, inputs, sessions, state, traffic
 from app.cost_inputs import chosen_cost
+from app.inputs import BEST
 from app.memory_choice import MemoryChoice
 from app.memory_inputs import chosen_memory
 from app.session_document import as_browser
@@ -122,7 +123,8 @@ def _set_figures(
         mark = None if memory is None else compute.capacity_mark(item, "", memory, view.memory)
         found.append(
             SetFigures(
-                name=item.name,
+                # The best sets of both sides belong together, whatever their K.
+                name=BEST if item.name.startswith(BEST) else item.name,
                 num_graphs=len(item),
                 waste=run.report.waste,
                 coverage=run.report.coverage,

@@ -55,7 +55,7 @@ def difference_text(line: SideBySide) -> str:
         return SAME if line.is_same else theme.UNKNOWN
     if by == 0:
         return SAME
-    if line.unit is Unit.SHARE:
-        return f"{100 * by:+.2f} points"
     sign = "+" if by > 0 else "−"
+    if line.unit is Unit.SHARE:
+        return f"{sign}{100 * abs(by):.2f} points"
     return f"{sign}{TEXTS[line.unit](abs(by))}"

@@ -7,6 +7,7 @@ import streamlit as st
 from app import session_conflict, state
 from app.markdown_text import as_text
 from core.errors import ProjectError
+from core.store.session_states import SessionConflict
 
 SHOWN = 5
 
@@ -40,6 +41,8 @@ def _join_words() -> str:
 def _settle(choice: str) -> None:
     try:
         session_conflict.settle(choice)
+    except SessionConflict:
+        st.rerun()  # somebody saved once more: the question is another one now
     except ProjectError as error:
         st.error(as_text(str(error)))
     else:

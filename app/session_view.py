@@ -81,11 +81,11 @@ def show_open(names: dict[str, str]) -> None:
     st.code(full_address("", session=session.open_id), language=None, wrap_lines=True)
     if head.version > session.open_version and session.conflict is None:
         _newer(head.version)
-    if head.role.may_edit:
-        _rename()
-    elif session.open_notes:
+    if session.open_notes:
         st.text(session.open_notes)
     _actions(head.role)
+    if head.role.may_edit:
+        _rename()
 
 
 def _newer(version: int) -> None:
@@ -98,7 +98,7 @@ def _newer(version: int) -> None:
 
 def _rename() -> None:
     session = state.session()
-    with st.form("rename", border=False):
+    with st.expander("Name and notes"), st.form("rename", border=False):
         name = st.text_input("Name", session.open_name)
         notes = st.text_area("Notes", session.open_notes, height=80)
         if st.form_submit_button("Save name and notes"):

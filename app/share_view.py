@@ -37,7 +37,7 @@ def _links() -> None:
     links = {link.role: link for link in sessions.store().links(session_id, me)}
     for role in GIVEN:
         link = links.get(role)
-        left, right = st.columns([5, 1], vertical_alignment="bottom")
+        left, right = st.columns([3, 1], vertical_alignment="bottom")
         if link is None:
             left.markdown(f"No link makes a **{role.value}** ({ROLE_WORDS[role]}).")
             if right.button(f"Make a link for {role.value}s", key=f"share_{role}", width="stretch"):

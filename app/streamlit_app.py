@@ -1,6 +1,7 @@
 """Bucketwise's front door: page settings and navigation, nothing else."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
@@ -10,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit ru
 from app import address, state, traffic  # noqa: E402
 from app.garbage import collect_now_and_then  # noqa: E402
 from app.login import navigation_place, require_login  # noqa: E402
+from app.page_end import PageEnd  # noqa: E402
 from app.session_gate import autosave, open_linked, show_role  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
 
@@ -40,8 +42,9 @@ traffic.open_linked_example()
 show_sidebar()
 show_role()
 try:
-    page.run()
+    with suppress(PageEnd):
+        page.run()
 finally:
-    address.write_address()  # also where a page stopped early
     autosave()
+    address.write_address()
     collect_now_and_then()

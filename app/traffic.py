@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import compute, state
 from app.cost_inputs import chosen_cost
+from app.page_end import end_page
 from app.serving_inputs import advanced_words, coming_words, serving_limits
 from app.step_simulation import (
     DECODE,
@@ -57,11 +58,11 @@ def current_traffic(stop: bool = True) -> Traffic | None:
     except ProjectError as error:
         st.error(str(error))
         if stop:
-            st.stop()
+            end_page()
         return None
     if traffic is None and stop:
         st.info("This workload gives no step sizes yet; the Workload page says what is missing.")
-        st.stop()
+        end_page()
     return traffic
 
 
@@ -70,7 +71,7 @@ def _empty_state() -> None:
     if st.button("Open the example trace", type="primary", key="open_example"):
         open_example()
         st.rerun()
-    st.stop()
+    end_page()
 
 
 def open_example() -> None:

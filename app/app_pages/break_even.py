@@ -5,6 +5,7 @@ import streamlit as st
 from app import compute, inputs, state, theme, traffic
 from app.charts.break_even import cumulative_figure, gain_figure
 from app.cost_inputs import chosen_cost
+from app.page_end import end_page
 from app.tables import verdict_rows
 from app.views import chart, table, traffic_caption
 from core.errors import ProjectError
@@ -23,7 +24,7 @@ workload = state.session().workload
 sets = inputs.chosen_sets(found.histogram, workload.reading.captured if workload else None)
 if not sets:
     st.info("Choose bucket sets on the Buckets page first.")
-    st.stop()
+    end_page()
 names = [s.name for s in sets]
 if state.value("even_set", names[0]) not in names:
     state.set_values({"even_set": names[0]})
@@ -62,7 +63,7 @@ try:
     )
 except ProjectError as error:
     st.error(str(error))
-    st.stop()
+    end_page()
 
 columns = st.columns(4)
 whole = result.whole

@@ -14,6 +14,7 @@ from app.cost_inputs import chosen_cost
 from app.edit_view import show_editable
 from app.export_view import export_view
 from app.other_view import other_section
+from app.page_end import end_page
 from app.report_view import report_button
 from app.tables import comparison_rows
 from app.views import table, traffic_caption
@@ -35,13 +36,13 @@ workload = state.session().workload
 sets = inputs.set_inputs(found.histogram, workload.reading.captured if workload else None)
 if not sets:
     st.info("Choose at least one bucket set to see what it pads.")
-    st.stop()
+    end_page()
 
 try:
     view = chosen_cost()
 except ProjectError as error:
     st.error(str(error))
-    st.stop()
+    end_page()
 views, runs = [], []
 for item in sets:
     try:
@@ -52,7 +53,7 @@ for item in sets:
         runs.append(replayed)
         views.append(SetView(item, replayed.report, state.colour_of(item.name)))
 if not views:
-    st.stop()
+    end_page()
 sets = [v.bucket_set for v in views]
 step_us = [compute.step_us(run, view.cost) for run in runs]
 taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]

@@ -4,6 +4,8 @@ import streamlit as st
 
 from app import compute
 from app.calibration_view import engine_inputs, file_inputs, show_calibration
+from app.markdown_text import as_text
+from app.page_end import end_page
 from core.errors import ProjectError
 
 st.title("Calibrate", anchor=False)
@@ -17,10 +19,10 @@ if not file_inputs():
         "times by batch size; or open the example, a run of vLLM on an H200. On the command line: "
         "`python -m core calibrate FILE`."
     )
-    st.stop()
+    end_page()
 try:
     found = compute.calibration(engine_inputs())
 except ProjectError as error:
-    st.error(str(error))
-    st.stop()
+    st.error(as_text(str(error)))
+    end_page()
 show_calibration(found)

@@ -7,6 +7,7 @@ from app.charts.compare import best_figure, sets_figure, steps_figure
 from app.compare import side_of, told_apart
 from app.compare_tables import compare_rows
 from app.markdown_text import as_text
+from app.page_end import end_page
 from app.theme import SET_COLOURS
 from app.views import chart, table
 from core.errors import ProjectError
@@ -22,7 +23,7 @@ try:
     infos = sessions.store().list_for(sessions.me())
     if not infos:
         st.info("No session is kept yet. Keep your work on the Sessions page, then compare it.")
-        st.stop()
+        end_page()
     compare_inputs.read_link()
     picked = compare_inputs.pick_two(infos)
     compare_inputs.write_link(picked)
@@ -34,10 +35,10 @@ try:
             sides.append(side)
 except ProjectError as error:
     st.error(as_text(str(error)))
-    st.stop()
+    end_page()
 if sides[0].name == sides[1].name and picked[0].session_id == picked[1].session_id:
     st.info("Both sides are the same version; choose another session or version on one side.")
-    st.stop()
+    end_page()
 first, second = sides = told_apart(*sides)
 
 st.toggle("Only what differs", key=state.remember("compare_only", True))
@@ -62,7 +63,7 @@ else:
     units = {f.what: f.unit for side in sides for item in side.sets for f in item.figures}
     if not units:
         st.info("Neither side has a bucket set.")
-        st.stop()
+        end_page()
     st.selectbox("Number", list(units), key=state.remember("compare_what", list(units)[1]))
     what = state.keep("compare_what")
     chart(sets_figure(sides, what, units[what]), "compare_sets")

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import state
+from app.page_end import end_page
 from core.diagnose import diagnose
 from core.errors import ProjectError
 
@@ -23,16 +24,16 @@ st.text_area(
 text = state.keep("config_failure")
 if not text.strip():
     st.info("Nothing pasted yet. The same on the command line: `python -m core diagnose FILE`.")
-    st.stop()
+    end_page()
 try:
     found = diagnose(text)
 except ProjectError as error:
     st.error(str(error))
-    st.stop()
+    end_page()
 if not found.causes:
     st.success(f"No capture failure is known to us in these {found.lines:,} lines.")
     st.page_link("app_pages/not_faster.py", label="Graphs are on, but nothing got faster?")
-    st.stop()
+    end_page()
 for cause in found.causes:
     st.subheader(cause.klass.replace("_", " "), anchor=False)
     often = f", {cause.times:,} times" if cause.times > 1 else ""

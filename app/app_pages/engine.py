@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import compute, engine_inputs, state, traffic
+from app.page_end import end_page
 from app.report_view import report_button
 from app.views import table
 from core.errors import ProjectError
@@ -20,7 +21,7 @@ try:
     report = compute.checked(choice, histogram)
 except ProjectError as error:
     st.error(str(error))
-    st.stop()
+    end_page()
 
 engine_inputs.show_effect(report)
 st.subheader("Findings", anchor=False)

@@ -6,6 +6,7 @@ from app import jobs
 from app.job_view import chosen_jobs, show_jobs, show_workers
 from app.known_profiles import every_profile
 from app.measure_form import measure_form
+from app.page_end import end_page
 from app.profile_view import show_profile
 from core.errors import ProjectError
 
@@ -22,7 +23,7 @@ try:
     sent = chosen_jobs()
 except ProjectError as error:
     st.error(str(error))
-    st.stop()
+    end_page()
 
 if sent:
     show_jobs(sent)

@@ -7,6 +7,7 @@ from app.account_view import show_accounts
 from app.charts.memory import capacity_figure
 from app.cost_inputs import chosen_cost
 from app.memory_inputs import memory_inputs
+from app.page_end import end_page
 from app.tables import capacity_rows
 from app.views import chart, table
 from core.errors import ProjectError
@@ -28,7 +29,7 @@ try:
     marks = [compute.capacity_mark(s, state.colour_of(s.name), choice, view.memory) for s in sets]
 except ProjectError as error:
     st.error(str(error))
-    st.stop()
+    end_page()
 origin = f"graph memory {view.memory.origin.value}; KV bytes a token {choice.kv_origin}"
 chart(capacity_figure(curves, marks, choice.tokens_per_request), "capacity", origin)
 st.caption(

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app.not_faster_view import file_inputs, known_inputs, show_answer
+from app.page_end import end_page
 from core.errors import ProjectError
 from core.not_faster import why_not_faster
 from core.records import Origin
@@ -19,7 +20,7 @@ try:
     found = why_not_faster(known)
 except ProjectError as error:
     st.error(str(error))
-    st.stop()
+    end_page()
 if known.steps is None or known.steps.origin is Origin.ASSUMED:
     st.info(
         "No steps yet: load traffic, or the example, on the Workload page, or give an engine's log "

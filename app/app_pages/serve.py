@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import inputs, serving, state, traffic
 from app.cost_inputs import chosen_cost
+from app.page_end import end_page
 from app.serving_inputs import (
     advanced_inputs,
     arrival_inputs,
@@ -28,7 +29,7 @@ if workload is None or workload.reading.trace is None:
         "Serving needs requests, with their prompt and output lengths. This workload has step "
         "sizes or sums only; upload a request trace."
     )
-    st.stop()
+    end_page()
 assert workload is not None and workload.reading.trace is not None
 serving_inputs()
 arrival_inputs(workload.reading)
@@ -40,7 +41,7 @@ if trace is None:
     st.info(
         "The file has lengths without arrivals: type a request rate above, or choose a closed loop."
     )
-    st.stop()
+    end_page()
 try:
     serving.machine_of(limits)
     view = chosen_cost()
@@ -50,7 +51,7 @@ try:
     serving.say_what_is_amiss(trace, limits, plans)
 except ProjectError as error:
     st.error(str(error))
-    st.stop()
+    end_page()
 
 key = serving.run_key(trace, limits, view)
 if st.button("Serve the requests with each set", type="primary", key="serve"):

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import state, traffic
 from app.charts.lengths import steps_figure
+from app.page_end import end_page
 from app.reading_view import show_reading
 from app.serving_inputs import arrival_inputs, serving_inputs
 from app.upload import upload_inputs
@@ -21,7 +22,7 @@ if workload is None:
         "Nothing uploaded yet. The example is a synthetic chat-like trace made by a seeded "
         "generator, enough to see every page at work."
     )
-    st.stop()
+    end_page()
 
 show_reading(workload)
 
@@ -50,10 +51,10 @@ if found is None:
             "No step sizes follow from this file: it gives bounds or sums, not single steps or "
             "requests. Upload a request trace, or an engine log with step sizes."
         )
-    st.stop()
+    end_page()
 if len(found.histogram.sizes) == 0:
     st.info("No step of this kind occurs with these limits.")
-    st.stop()
+    end_page()
 chart(steps_figure(found.histogram), "steps")
 st.caption(f"{found.histogram.total_steps:,} steps, {found.note}.")
 if found.simulation is not None:

@@ -57,7 +57,7 @@ def test_by_hand(two):
     a, b = [name for name in waste if "version" in name]
     # 1 + 4 + 8 + 8 = 21 slots for 1 + 3 + 5 + 8 = 17; 1 + 3 * 4 + 5 + 8 = 26 for 23
     assert (waste[a], waste[b]) == ("19.0 %", "11.5 %")
-    assert waste["difference"] == f"{100 * (3 / 26 - 4 / 21):+.2f} points" == "-7.51 points"
+    assert waste["difference"] == f"−{100 * (4 / 21 - 3 / 26):.2f} points" == "−7.51 points"
     assert row(at, "My list", "graphs")["difference"] == "+1"
     assert row(at, "traffic", "steps")["difference"] == "+2"
     assert row(at, "session", "traffic")[a] == "one.csv"

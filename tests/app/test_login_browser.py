@@ -95,7 +95,7 @@ def visit(browser, team) -> Iterator:
     contexts = []
 
     def open_context(path: str = "", cookies: list | None = None):
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context = browser.new_context(viewport={"width": 2400, "height": 1000})
         contexts.append(context)
         context.add_cookies(cookies or [])
         page = context.new_page()
@@ -183,6 +183,7 @@ def test_two_people_share_by_link(visit, team) -> None:
     expect(ben.get_by_role("heading", name="batches.csv")).to_be_visible()
     to_sessions(ben)
     expect(ben.get_by_text(VIEW_ONLY)).to_have_count(0)
+    ben.get_by_text("Name and notes", exact=True).click()
     ben.get_by_role("textbox", name="Name").fill("Named by Ben")
     ben.get_by_role("button", name="Save name and notes").click()
     expect(ben.get_by_role("heading", name="Named by Ben")).to_be_visible()
