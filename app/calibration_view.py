@@ -12,6 +12,7 @@ from app.calibration_choice import CalibrationChoice
 from app.calibration_tables import comparison_rows
 from app.charts.calibration import TITLES, running_figure, step_times_figure
 from app.fitted_models import is_used, use_model
+from app.markdown_text import as_text
 from app.parsing import parse_sizes
 from app.serving_inputs import limit_inputs, serving_limits
 from app.views import chart, table
@@ -61,7 +62,7 @@ def _uploader(place: Any, label: str, kept: str, help_text: str) -> None:
     place.file_uploader(label, key=key, help=help_text, on_change=_taken, args=(key, kept))
     held = state.value(kept, None)
     if isinstance(held, tuple) and st.session_state.get(key) is None:
-        place.caption(f"In use: {held[0]}")
+        place.caption(f"In use: {as_text(held[0])}")
 
 
 def _taken(key: str, kept: str) -> None:
@@ -99,7 +100,7 @@ def engine_inputs() -> CalibrationChoice:
 
 def show_calibration(found: Calibration) -> None:
     """Sentences, charts, the run beside the simulated one, and the button that takes it over."""
-    st.markdown(f"**{found.name}**: {found.what}.")
+    st.markdown(f"**{as_text(found.name)}**: {found.what}.")
     for sentence in found.sentences:
         st.markdown(f"- {sentence}")
     _use(found)
@@ -113,7 +114,7 @@ def show_calibration(found: Calibration) -> None:
     if found.comparison is not None:
         _run_beside(found)
     for note in found.notes:
-        st.caption(note)
+        st.caption(as_text(note))
 
 
 def _run_beside(found: Calibration) -> None:
@@ -153,4 +154,4 @@ def _use(found: Calibration) -> None:
     )
     if is_used(model):
         st.success("Every page computes with this model now.")
-    st.caption(theme.origin_text(found.cost.origin, found.cost.source))
+    st.caption(as_text(theme.origin_text(found.cost.origin, found.cost.source)))

@@ -14,7 +14,6 @@ from app.engine_defaults import engine_default, shared_settings
 from app.markdown_text import as_text
 from app.other_traffic import other_inputs, with_others
 from app.parsing import parse_sizes
-from app.serving_choice import ServingLimits as ServingLimits
 from core.engines import ENGINES
 from core.errors import ProjectError, SettingError
 from core.records import BucketSet, SizeUnit, StepHistogram

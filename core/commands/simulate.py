@@ -55,6 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what a capture size counts when drafts are verified (vLLM: tokens)",
     )
     add("--mode", choices=MODES, default="chunked", help="how prefill and decode share steps")
+    add(
+        "--admit-first-chunk",
+        action="store_true",
+        help="admit a request when its first chunk fits, not its whole prompt",
+    )
     add("--draft-tokens", type=int, default=0, metavar="K", help="speculated tokens a step")
     add("--acceptance", type=number, default=0.0, metavar="A", help="chance a draft is accepted")
     add("--rate", type=number, metavar="R", help="requests/s, at random, instead of the arrivals")
@@ -76,6 +81,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         max_num_seqs=args.max_num_seqs,
         max_num_batched_tokens=args.max_num_batched_tokens,
         mode=args.mode,
+        whole_prompt_must_fit=not args.admit_first_chunk,
         prefix_cache=not args.no_prefix_cache,
         draft_tokens=args.draft_tokens,
         acceptance=args.acceptance,

@@ -154,3 +154,24 @@ def test_a_context_that_nothing_was_measured_at(csv, capsys, args, says):
     """One sentence, exit 2."""
     assert main(["simulate", csv, "--sizes", "1,2", *args]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_requests_that_never_fit_are_one_sentence(csv, capsys):
+    """A cache of 16 tokens holds the last request alone; of 8 tokens none, which is refused."""
+    result = answer(capsys, csv, "--eager", "--kv-tokens", "16", "--max-num-seqs", "4")
+    assert result["rejected"] == 2 and any("can never fit" in note for note in result["notes"])
+    small = ["simulate", csv, "--eager", "--kv-tokens", "8", "--block-size", "8", "--json"]
+    assert main(small) == 2
+    assert "None of the 3 requests fits" in capsys.readouterr().err
+
+
+def test_a_loop_wider_than_the_engine_and_first_chunks(csv, capsys):
+    """8 in flight on 2 seats is said; a first chunk is admitted where a whole prompt is not."""
+    seats = ["--max-num-seqs", "2", "--max-num-batched-tokens", "4"]
+    result = answer(capsys, csv, "--eager", "--concurrency", "8", *seats)
+    assert any("keeps 6 requests waiting" in note for note in result["notes"])
+    room = ["--kv-tokens", "112", "--block-size", "4"]
+    whole = answer(capsys, csv, "--eager", *seats, *room)
+    chunk = answer(capsys, csv, "--eager", *seats, *room, "--admit-first-chunk")
+    # 26 of 28 blocks hold 100 + 3 tokens; only a first chunk of 4 or 8 still fits beside them
+    assert (whole["peak_kv_tokens"], chunk["peak_kv_tokens"]) == (104, 112)
