@@ -104,7 +104,7 @@ def findings_section(work: Work) -> Section | None:
 def _finding_row(finding: Finding) -> dict[str, object]:
     return {
         "severity": finding.severity.value,
-        "what happens": f"{finding.text} {finding.load}".strip(),
+        "what happens": f"{finding.text} ({finding.load})" if finding.load else finding.text,
         "share of steps": theme.share_text(finding.share),
         "what to do": finding.fix,
     }
