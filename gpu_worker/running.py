@@ -134,7 +134,9 @@ class Running:
             try:
                 with self.engine.begin() as connection:
                     return question(connection)
-            except (exc.OperationalError, exc.InterfaceError):
+            except (exc.OperationalError, exc.InterfaceError) as error:
+                if not is_away(error, self.engine):
+                    raise
                 self.stopping.wait(RETRY_EVERY_S)
         raise StepStoppedError
 
@@ -142,6 +144,13 @@ class Running:
         """The job is over."""
         self.close()
         self.doing = IDLE
+
+
+def is_away(error: exc.DBAPIError, engine: sa.Engine) -> bool:
+    """Whether asking again may help; SQLite calls a table that is missing an operational error."""
+    words = ("locked", "busy", "unable to open", "disk i/o")
+    text = str(error.orig).lower()
+    return engine.dialect.name != "sqlite" or any(word in text for word in words)
 
 
 RUNNING = Running()

@@ -1,1 +1,1 @@
-"""What is kept between runs: measuring jobs and the workers that answer them."""
+"""What is kept between runs: jobs with the workers that answer them, and tuning sessions."""
