@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app import state
+from core.model_config_kept import kept_config
 from core.readers.reading import Reading
 from core.records import CaptureMode, PoolPolicy
 from core.records.session import TuningSession, WorkloadRef, plain_settings
@@ -50,13 +51,20 @@ def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """What was chosen; a default that a page merely showed is no change of the session."""
     defaults = state.session().defaults
     kept = {
-        key: value.value if key in ENUMS and hasattr(value, "value") else value
+        key: _kept_value(key, value)
         for key, value in values.items()
         if key not in NOT_KEPT
         and not key.startswith(("config_", "compare_"))
         and not (key in defaults and value == defaults[key])
     }
     return plain_settings(kept)[0]
+
+
+def _kept_value(key: str, value: Any) -> Any:
+    """A choice as it is stored; of a pasted config.json only what is computed with."""
+    if key == "model_config":
+        return kept_config(str(value))
+    return value.value if key in ENUMS and hasattr(value, "value") else value
 
 
 def stored_digest(workload: state.Workload) -> str:
