@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import stat
 import tempfile
 import zipfile
 import zlib
@@ -186,7 +187,8 @@ def inflated(packed: Opener, codec: str, name: str, limit: int) -> Opener:
 def zip_members(packed: Opener, name: str) -> list[zipfile.ZipInfo]:
     """The data files of an archive, largest first; folders and desktop litter are left out.
 
-    Raises FileContentError when the archive is damaged, locked, or holds a path that climbs out.
+    Raises FileContentError when the archive is damaged, locked, or holds a link or a path that
+    climbs out.
     """
     try:
         with packed() as stream, zipfile.ZipFile(stream) as archive:
@@ -198,6 +200,10 @@ def zip_members(packed: Opener, name: str) -> list[zipfile.ZipInfo]:
         if ".." in parts or info.filename.startswith(("/", "\\")):
             raise FileContentError(
                 f"{name}: the archive holds a path that leaves its folder; pack the file alone."
+            )
+        if stat.S_ISLNK(info.external_attr >> 16):
+            raise FileContentError(
+                f"{name}: the archive holds a link to another file; pack the file itself."
             )
     data = [i for i in infos if not i.is_dir() and not _is_litter(i.filename)]
     for info in data:

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import stat
 import zipfile
 from pathlib import Path
 
@@ -160,6 +161,18 @@ def test_archives_that_climb_out_or_are_locked() -> None:
         read(bytes(locked))
     with pytest.raises(FileContentError, match="holds no file"):
         read(zipped(**{".DS_Store": b"x"}))
+
+
+def test_archives_with_links_are_refused() -> None:
+    """A link in an archive is a path in disguise: it is named, never followed or read."""
+    out = io.BytesIO()
+    link = zipfile.ZipInfo("trace.csv")
+    link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(out, "w") as packed:
+        packed.writestr(link, "/etc/passwd")
+        packed.writestr("other.csv", PLAIN)
+    with pytest.raises(FileContentError, match="holds a link"):
+        read(out.getvalue())
 
 
 def test_array_in_an_archive_of_other_files() -> None:
