@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import streamlit as st
 
 from app import compute, inputs, state, theme, traffic
@@ -34,26 +36,39 @@ BADGES = {
 }
 
 
+@dataclass
+class Files:
+    """Files by name: those in use, and those of earlier visits to the page, whose uploader is
+    empty again. forgotten : how often they were; a new key empties an uploader."""
+
+    used: dict[str, bytes] = field(default_factory=dict)
+    earlier: dict[str, bytes] = field(default_factory=dict)
+    forgotten: int = 0
+
+
 def file_inputs() -> list[Part]:
     """The uploader and the files in use; one that cannot be read is named and left out."""
+    kept: Files = state.session().values.setdefault(FILES, Files())
+    key = f"not_faster_upload_{kept.forgotten}"
+    if key not in state.session().drawn:
+        state.session().drawn.add(key)
+        kept.earlier = kept.used
     files = st.file_uploader(
         "Engine log, metrics, recorded run or measured profile (optional, several together)",
         accept_multiple_files=True,
-        key="not_faster_upload",
+        key=key,
         help="The log from the start of the engine; vLLM with --cudagraph-metrics, SGLang with its "
         "decode lines. A run of the same engine without graphs can be added to compare.",
     )
-    kept: dict[str, bytes] = state.session().values.setdefault(FILES, {})
-    kept |= {file.name: file.getvalue() for file in files}
-    if kept:
+    kept.used = kept.earlier | {file.name: file.getvalue() for file in files}
+    if kept.used:
         left, right = st.columns([5, 1], vertical_alignment="center")
-        left.caption(f"In use: {as_text(', '.join(kept))}.")
+        left.caption(f"In use: {as_text(', '.join(kept.used))}.")
         if right.button("Forget", key="not_faster_forget", width="stretch"):
-            kept.clear()
-            st.session_state.pop("not_faster_upload", None)
+            state.session().values[FILES] = Files(forgotten=kept.forgotten + 1)
             st.rerun()
     parts = []
-    for name, data in kept.items():
+    for name, data in kept.used.items():
         try:
             parts.append(file_part(name, data))
         except ProjectError as error:

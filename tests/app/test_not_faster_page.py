@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.apptest import figure, numbers, open_app, texts
+from tests.app.apptest import figure, numbers, open_app, texts, to_page
 from tests.conftest import DATA
 
 PAGE = "not_faster.py"
@@ -53,12 +53,18 @@ def test_a_log_of_an_eager_engine():
     brings the session's own answer back."""
     log = (DATA / "engine_logs" / "vllm-0.23-h200-eager.log").read_bytes()
     at = open_app(PAGE, example="1")
-    at.file_uploader(key="not_faster_upload").set_value(("eager.log", log, "text/plain")).run()
+    at.file_uploader(key="not_faster_upload_0").set_value(("eager.log", log, "text/plain")).run()
     assert not at.exception
     assert "No step replays a graph (enforce_eager=True)" in at.error[0].value.replace("\\", "")
     assert "Leave out --enforce-eager" in texts(at).replace("\\", "")
-    next(b for b in at.button if b.label == "Forget").click().run()
+    to_page(at, "diagnose.py")
+    to_page(at, PAGE)
+    assert "No step replays a graph" in at.error[0].value.replace("\\", "")  # kept over pages
+    at.button(key="not_faster_forget").click().run()
     assert not at.exception and not at.error and at.success
+    to_page(at, "diagnose.py")
+    to_page(at, PAGE)
+    assert not at.error and at.success
 
 
 def test_a_recorded_run_brings_its_own_steps():
@@ -66,7 +72,7 @@ def test_a_recorded_run_brings_its_own_steps():
     run = (DATA / "engine_runs" / "vllm-0.23-h200-default.json.gz").read_bytes()
     at = open_app(PAGE, example="1")
     at.selectbox(key="cost_name").set_value("Shipped: h200-llama-8b").run()
-    at.file_uploader(key="not_faster_upload").set_value(("run.json.gz", run, "x")).run()
+    at.file_uploader(key="not_faster_upload_0").set_value(("run.json.gz", run, "x")).run()
     assert not at.exception and not at.error
     assert at.selectbox(key="not_faster_steps").value == "run.json.gz"
     assert at.selectbox(key="not_faster_said").value == "As the engine says"
@@ -87,7 +93,7 @@ def test_a_recorded_run_brings_its_own_steps():
 def test_a_file_that_tells_nothing_is_named(name, data, says):
     """One sentence; the rest of the page answers without it."""
     at = open_app(PAGE, example="1")
-    at.file_uploader(key="not_faster_upload").set_value((name, data, "text/plain")).run()
+    at.file_uploader(key="not_faster_upload_0").set_value((name, data, "text/plain")).run()
     assert not at.exception
     assert says in at.error[0].value
     assert at.success
