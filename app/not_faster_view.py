@@ -15,7 +15,7 @@ from app.markdown_text import as_text
 from app.views import chart
 from core.errors import ProjectError
 from core.not_faster import Answer, Group, GroupAnswer, Known, Verdict
-from core.not_faster.gather import Part, gather
+from core.not_faster.gather import Part, gather, ran_without
 from core.padding import PaddingReport
 from core.profile_family import ProfileFamily
 from core.records import StepCost, StepHistogram
@@ -93,7 +93,8 @@ def known_inputs(parts: list[Part]) -> Known:
 
 def _steps(parts: list[Part]) -> StepHistogram | None:
     """Of a file, or of the session's traffic; asked where both are there."""
-    counted = {p.name: p.reading.steps for p in parts if p.reading and p.reading.steps}
+    ordered = sorted(parts, key=ran_without)
+    counted = {p.name: p.reading.steps for p in ordered if p.reading and p.reading.steps}
     found = traffic.current_traffic(stop=False)
     workload = state.session().workload
     if found is not None and workload is not None:

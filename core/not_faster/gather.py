@@ -91,7 +91,8 @@ def _profile(data: bytes, name: str) -> Profile | None:
         document: Any = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise RecordError(f"{name} is no JSON ({error}); give a profile.") from error
-    return profile_from_json(document, name)
+    is_profile = isinstance(document, dict) and {"rows", "spec"} <= set(document)
+    return profile_from_json(document, name) if is_profile else None
 
 
 def _rules(reading: Reading, text: str) -> tuple[CheckReport | None, tuple[str, ...]]:
@@ -124,49 +125,53 @@ def gather(
     family, cost : a profile and its step cost
     Raises CaptureSizesError.
     """
-    engine, without = _engines([part.facts for part in parts if part.facts is not None])
-    notes = [note for part in parts for note in part.notes]
-    if steps is None:
-        steps = next((p.reading.steps for p in parts if p.reading and p.reading.steps), None)
+    ordered = sorted(parts, key=ran_without)
+    engine, without = _engines([part.facts for part in ordered if part.facts is not None])
+    notes = [note for part in ordered for note in part.notes]
+    steps = _counted(ordered) if steps is None else steps
+    if steps is not None and steps.total_steps == 0:
+        steps = None
+        notes.append("The histogram holds no step.")
     if steps is None and engine is None and family is not None:
-        steps, sizes = _each_size_once(family.profile)
-        sizes_source = "the sizes of the profile"
+        steps, sizes, sizes_source = _each_size_once(family.profile)
         notes.append("No steps are given: each measured size counts once.")
-    rules = next((part.rules for part in parts if part.rules and part.rules.plan), None)
-    if steps is not None and rules is not None and engine is not None and report is None:
+    if steps is not None and report is None:
+        rules = next((p.rules for p in ordered if p.rules and not ran_without(p)), None)
         steps, engine, said = _decode_only(steps, engine, rules)
         notes += said
+        steps, report, sizes_source = _report(steps, sizes, sizes_source, engine, rules)
     if steps is not None and engine is not None and engine.off is not None:
         report = dispatched_report(steps, steps.sizes[-1:], np.full(len(steps.sizes), EAGER))
-    elif report is None and steps is not None:
-        steps, report, sizes_source = _report(steps, sizes, sizes_source, engine, rules)
     if steps is not None and family is not None and not fits(family.profile, steps.unit):
         cost, family = None, None
         notes.append("The profile is of prefill chunks, the steps are of decoding: not used.")
-    return Known(
-        steps=steps,
-        report=report,
-        sizes_source=sizes_source,
-        engine=engine,
-        without=without,
-        family=family,
-        cost=cost,
-        notes=tuple(notes),
-    )
+    return Known(steps, report, sizes_source, engine, without, family, cost, tuple(notes))
 
 
-def _each_size_once(profile: Profile) -> tuple[StepHistogram | None, tuple[int, ...] | None]:
-    """Stands in for traffic: a step of each size that was measured."""
+def ran_without(part: Part) -> bool:
+    """Whether a file is of an engine without graphs: where there are two, the one to compare."""
+    return part.facts is not None and part.facts.off is not None
+
+
+def _counted(parts: Sequence[Part]) -> StepHistogram | None:
+    """The steps of the first file that counts them."""
+    return next((p.reading.steps for p in parts if p.reading and p.reading.steps), None)
+
+
+def _each_size_once(
+    profile: Profile,
+) -> tuple[StepHistogram | None, tuple[int, ...] | None, str]:
+    """Stands in for traffic: a step of each size that was measured, and those sizes."""
     sizes = timed_sizes(profile)
     if not sizes:
-        return None, None
+        return None, None, ""
     steps = StepHistogram.from_mapping(
         dict.fromkeys(sizes, 1),
         unit=profile.spec.unit,
         origin=Origin.ASSUMED,
         source="each measured size once",
     )
-    return steps, tuple(sorted(sizes))
+    return steps, tuple(sorted(sizes)), "the sizes of the profile"
 
 
 def _engines(found: Sequence[EngineFacts]) -> tuple[EngineFacts | None, EngineFacts | None]:
@@ -188,10 +193,10 @@ def _joined(found: Sequence[EngineFacts]) -> EngineFacts | None:
 
 
 def _decode_only(
-    steps: StepHistogram, engine: EngineFacts, rules: CheckReport
-) -> tuple[StepHistogram, EngineFacts, list[str]]:
+    steps: StepHistogram, engine: EngineFacts | None, rules: CheckReport | None
+) -> tuple[StepHistogram, EngineFacts | None, list[str]]:
     """Without the steps that are wider than any decode step: they hold prompts."""
-    plan = rules.plan
+    plan = rules.plan if rules is not None else None
     if plan is None or plan.full_load is None or steps.unit is not SizeUnit.TOKENS:
         return steps, engine, []
     narrow = steps.sizes <= plan.full_load
@@ -203,7 +208,7 @@ def _decode_only(
         f"{left_out:,} steps of more than {plan.full_load} tokens hold prompts and are left out, "
         "and with them the engine's own count of eager steps, which holds them too."
     )
-    return kept, replace(engine, replays=None), [said]
+    return kept, None if engine is None else replace(engine, replays=None), [said]
 
 
 def _report(

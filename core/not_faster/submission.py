@@ -10,12 +10,14 @@ from core.not_faster.answer import Evidence, Group, GroupFacts, Verdict
 from core.not_faster.known import EngineFacts, Known
 from core.not_faster.time_split import TimeSplit
 from core.not_faster.words import share_text, us_text
-from core.records import FloatArray, MeasureRow, Origin, SizeUnit, StepHistogram
+from core.records import FloatArray, MeasureRow, Origin, StepHistogram
 from core.row_bound import REPLAY_IS_DEVICE, Bound, crossover, row_bound
 from core.speed import flatness
 
 WAITS = 0.5
 """So many replays that wait for their launches are the answer."""
+SOME = 0.05
+"""So many are part of it."""
 OUTSIDE = (
     "Shorten what runs between two replays: asynchronous scheduling, sampling on the card, fewer "
     "hooks in Python; a profiler's trace names it."
@@ -29,19 +31,13 @@ def judge_host(known: Known, split: TimeSplit | None) -> GroupFacts:
     """From host times of a profile, the engine's own steps, and how flat they are over batch."""
     evidence, todo = list(_from_engine(known.without, known.engine)), []
     rows = _rows(known)
-    waits = 0.0
+    waits = _share_that_waits(rows, known.steps) if rows else 0.0
     if rows:
-        assert known.family is not None
-        evidence += _from_rows(rows, known.steps, known.family.profile.spec.unit)
-        waits = _share_that_waits(rows, known.steps)
-        if waits > 0:
-            evidence.append(
-                Evidence(
-                    f"{share_text(waits)} of the replays still wait for their launches.",
-                    Origin.MEASURED,
-                )
-            )
-            todo.append(CUT_LESS)
+        evidence += _from_rows(rows, known)
+    if waits > 0:
+        text = f"{share_text(waits)} of the replays still wait for their launches."
+        evidence.append(Evidence(text, Origin.MEASURED))
+        todo.append(CUT_LESS)
     lost = None
     if split is not None and (split.outside_us > 0).any():
         lost = split.mean("outside")
@@ -57,7 +53,7 @@ def judge_host(known: Known, split: TimeSplit | None) -> GroupFacts:
         missing=_missing(bool(rows), lost is not None),
         lost_us=lost if lost is not None or not rows or waits > 0 else 0.0,
         decisive=Verdict.CAUSE if waits >= WAITS else None,
-        matters=waits > 0,
+        matters=waits >= SOME,
     )
 
 
@@ -86,13 +82,11 @@ def _weights(rows: Sequence[MeasureRow], steps: StepHistogram | None) -> FloatAr
     return counts / counts.sum()
 
 
-def _from_rows(
-    rows: Sequence[MeasureRow], steps: StepHistogram | None, unit: SizeUnit
-) -> Iterator[Evidence]:
-    weights = _weights(rows, steps)
+def _from_rows(rows: Sequence[MeasureRow], known: Known) -> Iterator[Evidence]:
+    weights = _weights(rows, known.steps)
     bounds = [bound for row in rows if (bound := row_bound(row)) is not None]
     launch = float(weights @ [bound.bound is Bound.LAUNCH for bound in bounds])
-    whose = "measured sizes" if steps is None else "steps"
+    whose = "measured sizes" if known.steps is None else "steps"
     yield Evidence(
         f"Run eagerly, {share_text(launch)} of the {whose} are launch-bound: submitting takes "
         f"{us_text(_mean(weights, [bound.host_us for bound in bounds]))}, the kernels "
@@ -113,8 +107,8 @@ def _from_rows(
             Origin.MEASURED,
         )
     turn = crossover(rows)
-    if turn is not None:
-        yield Evidence(turn.sentence(unit), Origin.MEASURED)
+    if turn is not None and known.family is not None:
+        yield Evidence(turn.sentence(known.family.profile.spec.unit), Origin.MEASURED)
 
 
 def _mean(weights: FloatArray, values: Sequence[float | int | None]) -> float:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.errors import ProjectError
 from core.mean_step import mean_step_us
 from core.not_faster import PARTS, EngineFacts, Group, Known, Replays, Verdict, why_not_faster
 from core.not_faster.gather import gather, read_part
@@ -323,7 +324,7 @@ def test_two_real_runs_of_one_engine():
     each step's size, times what the run held; without graphs 1 and 160 requests take alike."""
     graphs = part("engine_runs", "vllm-0.23-h200-default.json.gz")
     eager = part("engine_runs", "vllm-0.23-h200-eager.json.gz")
-    found = judged(graphs, eager)
+    found = judged(eager, graphs)  # whichever is given first
     assert found.helps and found.split is not None
     assert graphs.facts is not None and eager.facts is not None and graphs.reading is not None
     steps, fast, slow = graphs.reading.steps, graphs.facts.step_us, eager.facts.step_us
@@ -405,6 +406,23 @@ def test_a_log_with_tables():
     padding = found.of(Group.KERNELS).evidence[0]
     assert padding.text == "12.9 % of the replayed slots are padding."
     assert round(100 * 9579 / (9579 + 64712), 1) == 12.9
+
+
+def test_a_histogram_without_a_step():
+    """Nothing to judge by, which is said; the log's own words still count."""
+    empty = StepHistogram.from_mapping({})
+    log = part("engine_logs", "vllm-0.23-h200-eager.log")
+    known = gather([log], steps=empty)
+    assert known.steps is None and "holds no step" in known.notes[0]
+    assert why_not_faster(known).groups[0].verdict is Verdict.CAUSE
+
+
+def test_a_session_file_is_no_profile():
+    """JSON that holds profiles deeper down is judged by the readers, not taken for a profile."""
+    data = b'{"format": 1, "profiles": {"a": {"spec": {}, "rows": []}}}'
+    with pytest.raises(ProjectError) as caught:
+        read_part(data, "work.bucketwise.json")
+    assert "unknown field" not in str(caught.value)
 
 
 def test_scheduling_that_waits_is_named():
