@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import exc
 
+from core.errors import ProjectError
 from core.store import workers as heartbeats
 from core.store.database import make_engine
 from core.store.jobs import JobClient
@@ -57,7 +58,7 @@ class Heart:
                 self._next_look = time.monotonic() + LOOK_EVERY_S
                 for executor_id in self._client.stranded(self._identity.queue):
                     self._take_over(executor_id)
-        except exc.SQLAlchemyError as error:
+        except ProjectError as error:
             self._say(f"could not look: {error}")
 
     def _take_over(self, executor_id: str) -> None:

@@ -5,7 +5,8 @@ This file, core/store/jobs.py and the worker's workflows are all that knows the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import exc
@@ -65,6 +66,17 @@ def migrate(url: str) -> None:
             f"Database {parsed.render_as_string()} cannot be opened: {reason}. "
             "Check the address and that it may be written to."
         ) from error
+
+
+@contextmanager
+def database_answers() -> Iterator[None]:
+    """For a call that asks the job database, also as a decorator. Raises JobError, a sentence,
+    where it is away; then nothing was written, or what was is whole."""
+    try:
+        yield
+    except exc.SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        raise JobError(f"The job database did not answer: {reason}. Try again.") from error
 
 
 def engine_client(url: str) -> DBOSClient:

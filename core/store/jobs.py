@@ -20,7 +20,7 @@ from core.records import Profile
 from core.store import job_table
 from core.store import workers as heartbeats
 from core.store.database import JOBS, default_database_url, make_engine, now_s
-from core.store.engine import engine_client, error_of, migrate, status_of
+from core.store.engine import database_answers, engine_client, error_of, migrate, status_of
 from core.store.kinds import KINDS, MEASURE, Kind, MeasureJob, SweepJob, kind_named, kind_of
 from core.store.messages import message_of, missing_texts
 from core.store.states import (
@@ -51,7 +51,10 @@ REMEMBERED = 256
 
 
 class JobClient:
-    """Sends jobs and looks at them. Safe to share between threads; no call waits for a worker."""
+    """Sends jobs and looks at them. Safe to share between threads; no call waits for a worker.
+
+    Every call raises JobError where the database does not answer.
+    """
 
     def __init__(self, url: str | None = None) -> None:
         """Raises JobError if the tables are not there yet."""
@@ -79,6 +82,7 @@ class JobClient:
 
     # Sending -------------------------------------------------------------------------------
 
+    @database_answers()
     def submit(
         self,
         spec: Any,
@@ -129,6 +133,7 @@ class JobClient:
         """Where a job of this kind is sent now."""
         return kind.choose_queue(kind.speakers(self.workers()))
 
+    @database_answers()
     def cancel(self, job_id: str, by: str | None = None) -> None:
         """Stop a job, also in the middle of a step; finished rows stay.
 
@@ -144,6 +149,7 @@ class JobClient:
             job_table.note_cancel(connection, job_id)
         self._client.cancel_workflow(job_id)
 
+    @database_answers()
     def delete(self, job_id: str, by: str | None = None) -> None:
         """Forget a finished job and its rows.
 
@@ -162,6 +168,7 @@ class JobClient:
 
     # What workers ask ----------------------------------------------------------------------
 
+    @database_answers()
     def adopt_waiting(self, queue: str, kind: Kind = MEASURE) -> list[str]:
         """Move waiting jobs that may run anywhere, and whose queue nobody hears, to `queue`.
 
@@ -194,6 +201,7 @@ class JobClient:
                 self._client.cancel_workflow(job_id)
         return mine
 
+    @database_answers()
     def stranded(self, queue: str) -> list[str]:
         """Ids of dead workers of this queue that still hold running jobs."""
         live = {w.executor_id for w in self.workers() if w.alive}
@@ -206,6 +214,7 @@ class JobClient:
         )
         return sorted({w.executor_id for w in running if w.executor_id} - live)
 
+    @database_answers()
     def protocols_of(self, executor_id: str) -> list[str]:
         """Protocols of the jobs that count as running under this worker's id."""
         running = self._client.list_workflows(
@@ -215,6 +224,7 @@ class JobClient:
 
     # Looking -------------------------------------------------------------------------------
 
+    @database_answers()
     def state(self, job_id: str) -> JobState:
         """One look, a few milliseconds.
 
@@ -245,12 +255,14 @@ class JobClient:
         """Rows that a measurement has so far, as a document; None before the first."""
         return self.measurement(job_id).profile()
 
+    @database_answers()
     def jobs(self, limit: int = 20, kind: str | None = None) -> list[JobState]:
         """The newest jobs first, those that cannot be read too."""
         with self._engine.connect() as connection:
             rows = job_table.newest_jobs(connection, limit, kind)
         return self._states(rows, self.workers())
 
+    @database_answers()
     def queue(self, limit: int = 50) -> QueueView:
         """One look at all workers and the newest jobs, with what is missing in words."""
         with self._engine.connect() as connection:
@@ -260,6 +272,7 @@ class JobClient:
         states = self._states(rows, workers)
         return QueueView(tuple(workers), tuple(states), missing_texts(states, workers), now)
 
+    @database_answers()
     def workers(self, kind: Kind | None = None) -> list[WorkerInfo]:
         """Every worker that reported and is remembered, live ones first. kind : for jobs of it."""
         found = heartbeats.read_workers(self._engine)

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from core.errors import ProjectError, SettingError
 from core.store.database import WORKERS, make_engine, now_s
+from core.store.engine import database_answers
 from core.store.job_table import ids_before
 from core.store.jobs import JobClient
 from core.store.session_blobs import GRACE_S, drop_unused
@@ -89,6 +90,7 @@ class Pruned:
         )
 
 
+@database_answers()
 def prune(url: str, keep: Retention | None = None) -> Pruned:
     """Delete what is past its time; harmless to repeat, and while others work.
 
