@@ -45,13 +45,8 @@ def prefill_from_profile(
     reference = decode.spec.context_tokens if context_tokens is None else context_tokens
     top = max(int(cost.sizes[-1]), max_rows)
     found = assumed_prefill(cost, reference, top)
-    context_us, context_text = _context(decode, others, found)
     most = most_context_us(cost, reference, top)
-    if context_us > most:
-        context_us, context_text = (
-            most,
-            f"{context_text}, cut to {most:.3g} (nine tenths of a step)",
-        )
+    context_us, context_text = _at_most(most, *_context(decode, others, found))
     found = replace(
         found,
         context_us_per_token=context_us,
@@ -61,16 +56,14 @@ def prefill_from_profile(
     )
     if prompts is None:
         return found
-    tokens, us = _points(prompts)
-    base, per_token = _line(tokens, us)
-    origin = Origin.FITTED if others else Origin.ESTIMATED
+    base, per_token = _line(*_points(prompts))
     return replace(
         found,
         base_us=base,
         us_per_token=per_token,
         us_per_prompt=0.0,  # a profile holds one prompt a step: it is in the line
         us_per_pair=0.0,
-        origin=origin,
+        origin=Origin.FITTED if others else Origin.ESTIMATED,
         source=f"{context_text}; prefill fitted to {prompts.source}",
     )
 
@@ -112,6 +105,13 @@ def _check_same(decode: Profile, other: Profile) -> None:
 
 def _token_text(found: PrefillCost) -> str:
     return f"prefill assumed, {found.us_per_token:.3g} us a token"
+
+
+def _at_most(most_us: float, context_us: float, text: str) -> tuple[float, str]:
+    """No more than is credible, and the words that say so."""
+    if context_us <= most_us:
+        return context_us, text
+    return most_us, f"{text}, cut to {most_us:.3g} (nine tenths of a step)"
 
 
 def _context(decode: Profile, others: Sequence[Profile], assumed: PrefillCost) -> tuple[float, str]:
