@@ -46,7 +46,9 @@ def _show_workers(view: QueueView) -> None:
             "No worker is listening. Start one with `python -m gpu_worker` (or `make worker`)."
         )
     if view.workers:
-        table([_worker_row(worker) for worker in view.workers], "queue_workers")
+        # Not by who was heard last: rows would change places at every look.
+        ordered = sorted(view.workers, key=lambda w: (not w.alive, w.executor_id))
+        table([_worker_row(worker) for worker in ordered], "queue_workers")
 
 
 def _worker_row(worker: WorkerInfo) -> dict[str, object]:
