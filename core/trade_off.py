@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -133,14 +133,10 @@ def trade_off(
     )
     if not best:
         raise HistogramError("No set of graphs is faster than running every step eagerly.")
-    steps, rules = histogram.total_steps, by_engine or {}
-    seen = histogram.sizes[histogram.steps > 0]
-    return TradeOff(
+    steps, seen = histogram.total_steps, histogram.sizes[histogram.steps > 0]
+    unmarked = TradeOff(
         best,
-        tuple(
-            trade_point(histogram, item, cost, memory, policy, rules.get(item.name))
-            for item in sets
-        ),
+        (),
         knee(best),
         set_cost(histogram, seen, cost) / steps,
         set_cost(histogram, (), cost) / steps,
@@ -148,6 +144,28 @@ def trade_off(
         int(seen[-1]),
         cost.origin.value,
     )
+    return with_marks(unmarked, histogram, cost, memory, policy, sets, by_engine)
+
+
+def with_marks(
+    trade: TradeOff,
+    histogram: StepHistogram,
+    cost: StepCost,
+    memory: GraphMemory,
+    policy: PoolPolicy,
+    sets: Sequence[BucketSet],
+    by_engine: Mapping[str, EnginePadding] | None = None,
+) -> TradeOff:
+    """The same frontier with these sets marked on it instead.
+
+    by_engine : {name of a set: what its engine does with the steps}; other sets round up
+    Raises CaptureSizesError, HistogramError.
+    """
+    rules = by_engine or {}
+    marked = tuple(
+        trade_point(histogram, item, cost, memory, policy, rules.get(item.name)) for item in sets
+    )
+    return replace(trade, marked=marked)
 
 
 def _by_time(histogram: StepHistogram, cost: StepCost, max_graphs: int, limits: Limits) -> Frontier:

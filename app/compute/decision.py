@@ -32,7 +32,7 @@ from core.records import (
     Trace,
 )
 from core.step_cost import capture_ms_at
-from core.trade_off import TradeOff, lost_us_by_size, trade_off, trade_point
+from core.trade_off import TradeOff, lost_us_by_size, trade_off, trade_point, with_marks
 
 MAX_GRAPHS = 64
 
@@ -58,7 +58,7 @@ def replayed(
     return Replayed(found.steps, found.report)
 
 
-@st.cache_data(max_entries=64, hash_funcs=HASH)
+@st.cache_data(max_entries=256, hash_funcs=HASH)
 def _padding(histogram: StepHistogram, sizes: tuple[int, ...]) -> PaddingReport:
     return padding_report(histogram, sizes)
 
@@ -71,7 +71,7 @@ def best_frontier(
     return _frontier(histogram, choice.limits, cost if choice.objective == TIME else None)
 
 
-@st.cache_data(max_entries=16, show_spinner="Searching the best bucket sets …", hash_funcs=HASH)
+@st.cache_data(max_entries=64, show_spinner="Searching the best bucket sets …", hash_funcs=HASH)
 def _frontier(histogram: StepHistogram, limits: Limits, cost: StepCost | None) -> Frontier:
     """Cached without the number of graphs: one frontier answers for all of them."""
     return frontier(
@@ -84,7 +84,7 @@ def _frontier(histogram: StepHistogram, limits: Limits, cost: StepCost | None) -
     )
 
 
-@st.cache_data(max_entries=16, show_spinner="Weighing the sets …", hash_funcs=HASH)
+@st.cache_data(max_entries=64, show_spinner="Weighing the sets …", hash_funcs=HASH)
 def weighed(
     histogram: StepHistogram,
     sets: Sequence[BucketSet],
@@ -97,15 +97,25 @@ def weighed(
 
     engines : {name of a set: the engine whose own list it is}. Raises ProjectError.
     """
-    return trade_off(
-        *(histogram, cost, memory, choice.policy),
-        sets=sets,
-        by_engine={name: padding_by_engine(item, histogram) for name, item in engines.items()},
-        found=_frontier(histogram, choice.limits, cost),
-    )
+    best = _unmarked(histogram, choice.limits, choice.policy, cost, memory)
+    rules = {name: padding_by_engine(item, histogram) for name, item in engines.items()}
+    return with_marks(best, histogram, cost, memory, choice.policy, sets, rules)
 
 
-@st.cache_data(max_entries=32, show_spinner="Searching the best bucket set …", hash_funcs=HASH)
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=HASH)
+def _unmarked(
+    histogram: StepHistogram,
+    limits: Limits,
+    policy: PoolPolicy,
+    cost: StepCost,
+    memory: GraphMemory,
+) -> TradeOff:
+    """Cached without the sets: the frontier stays while the user's own list is edited."""
+    found = _frontier(histogram, limits, cost)
+    return trade_off(histogram, cost, memory, policy, found=found)
+
+
+@st.cache_data(max_entries=256, show_spinner="Searching the best bucket set …", hash_funcs=HASH)
 def best_set(
     histogram: StepHistogram, choice: BestChoice, cost: StepCost, memory: GraphMemory
 ) -> tuple[int, ...]:

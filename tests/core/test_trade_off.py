@@ -21,7 +21,14 @@ from core.records import (
     StepHistogram,
 )
 from core.step_cost import assumed_graph_memory, assumed_step_cost
-from core.trade_off import TradePoint, knee, lost_us_by_size, trade_off, trade_point
+from core.trade_off import (
+    TradePoint,
+    knee,
+    lost_us_by_size,
+    trade_off,
+    trade_point,
+    with_marks,
+)
 from tests.core.strategies import histograms, rising_costs
 
 MIB = 2**20
@@ -59,6 +66,14 @@ def test_the_frontier_in_time_by_hand():
     assert trade.eager_us == pytest.approx(228)
     assert trade.knee.sizes == (3, 7)
     assert trade.at(2).sizes == (3, 7) and trade.at(0).sizes == (7,)
+
+
+def test_marking_later_is_the_same():
+    """Sets marked on a frontier that is known already, instead of those that were on it."""
+    sets = (BucketSet("mine", (4, 8)), BucketSet("yours", (1, 2, 7)))
+    old = traded(BucketSet("old", (8,)))
+    policy = PoolPolicy.SHARED_LARGEST_FIRST
+    assert with_marks(old, TRAFFIC, COST, MEMORY, policy, sets) == traded(*sets)
 
 
 def test_knee_by_hand():
