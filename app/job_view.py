@@ -59,11 +59,12 @@ def show_jobs(job_ids: Sequence[str]) -> None:
     def live() -> None:
         now = [jobs.job_state(job_id) for job_id in job_ids]
         _draw(now)
-        running = [job.job_id for job in now if not job.finished]
+        running = [job for job in now if not job.finished]
+        mine = [job.job_id for job in running if jobs.may_change(job)]
         if not running:
             st.rerun()
-        elif st.button("Cancel", key="cancel_job"):
-            for job_id in running:
+        elif mine and st.button("Cancel", key="cancel_job"):
+            for job_id in mine:
                 jobs.cancel(job_id)
 
     live()

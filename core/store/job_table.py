@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -46,6 +46,17 @@ def newest_jobs(connection: sa.Connection, limit: int, kind: str | None) -> list
     if kind is not None:
         statement = statement.where(JOBS.c.kind == kind)
     return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def queued_jobs(
+    connection: sa.Connection, active: Collection[str], limit: int
+) -> list[dict[str, Any]]:
+    """The active ones, however old, and the newest, newest first."""
+    newest = newest_jobs(connection, limit, None)
+    missing = set(active) - {row["job_id"] for row in newest}
+    statement = sa.select(JOBS).where(JOBS.c.job_id.in_(missing))
+    older = [dict(row) for row in connection.execute(statement).mappings()] if missing else []
+    return newest + sorted(older, key=lambda row: row["submitted_at"], reverse=True)
 
 
 def note_cancel(connection: sa.Connection, job_id: str) -> None:

@@ -264,9 +264,13 @@ class JobClient:
 
     @database_answers()
     def queue(self, limit: int = 50) -> QueueView:
-        """One look at all workers and the newest jobs, with what is missing in words."""
+        """One look at all workers, every job that has not ended and the newest that have, with
+        what is missing in words."""
+        active = self._client.list_workflows(
+            status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False, load_output=False
+        )
         with self._engine.connect() as connection:
-            rows = job_table.newest_jobs(connection, limit, None)
+            rows = job_table.queued_jobs(connection, [a.workflow_id for a in active], limit)
             now = now_s(connection)
         workers = self.workers()
         states = self._states(rows, workers)

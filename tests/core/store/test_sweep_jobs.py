@@ -102,6 +102,16 @@ def test_the_queue_tells_everything_at_once(client: JobClient, report: Report) -
     assert view.jobs[1].title_text == "Sweep of 2 sets under 2 loads, 40 requests"
 
 
+def test_a_waiting_job_is_never_out_of_sight(client: JobClient) -> None:
+    """However many have ended since: it is in the queue's view, after the newest."""
+    old = client.submit(MeasureSpec((1,)))
+    ended = [client.submit(MeasureSpec((1,))) for _ in range(3)]
+    for job_id in ended:
+        client.cancel(job_id)
+    assert [job.job_id for job in client.queue(limit=2).jobs] == [*ended[:0:-1], old]
+    assert [job.job_id for job in client.queue(limit=9).jobs] == [*ended[::-1], old]
+
+
 def test_only_the_sender_ends_a_job(client: JobClient) -> None:
     """Cancel and delete by somebody else are refused; nobody's job is everybody's."""
     job_id, nobodys = client.submit(SPEC, REQUESTS, sent_by="ana"), client.submit(SPEC, REQUESTS)
