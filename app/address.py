@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import identity, state
+from app.fitting import fits
 
 
 def _int_list(text: str) -> str:
@@ -49,7 +50,7 @@ def read_address() -> None:
                 values[key] = parse(st.query_params[parameter])
             except ValueError:
                 bad.append(f"{parameter}={st.query_params[parameter]}")
-    state.set_values(values)
+    state.set_from_address(values)
     if bad:
         st.warning(f"The link holds {', '.join(bad)}, which cannot be read; the default is used.")
 
@@ -64,8 +65,8 @@ def write_address() -> None:
         del st.query_params["session"]
     _write_key()
     values = state.session().values
-    for parameter, (key, _, text) in _PARAMETERS.items():
-        if values.get(key) not in (None, "", []):
+    for parameter, (key, parse, text) in _PARAMETERS.items():
+        if values.get(key) not in (None, "", []) and fits(values[key], parse("0")):
             st.query_params[parameter] = text(values[key])
         elif parameter in st.query_params:
             del st.query_params[parameter]

@@ -13,6 +13,7 @@ from app.inputs import BEST
 from app.memory_choice import MemoryChoice
 from app.memory_inputs import chosen_memory
 from app.session_document import as_browser
+from app.unfit import refuse_last, show_unfit
 from core.buckets import Frontier
 from core.errors import ProjectError
 from core.readers.reading import Reading
@@ -59,7 +60,19 @@ def side_of(session_id: str, version: int | None, colour: str) -> Side:
     name = f"{_short(found.document.name)}, version {found.version}"
     browser = as_browser(found.document, _reading(session_id, found.document))
     with state.as_if(browser):
-        return _worked_out(name, colour, found.document)
+        side = _without_unfit(name, colour, found.document)
+        show_unfit()
+        return side
+
+
+def _without_unfit(name: str, colour: str, document: TuningSession) -> Side:
+    """Worked out with the default for every setting that cannot be used, as the pages do it."""
+    while True:
+        try:
+            return _worked_out(name, colour, document)
+        except Exception:
+            if not refuse_last():
+                raise
 
 
 def _short(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import state
+from app.markdown_text import as_text
 from core.calibration.model import StepModel, model_from_json, model_to_json
 from core.errors import ProjectError
 
@@ -21,14 +22,14 @@ def fitted_models() -> dict[str, StepModel]:
         try:
             found[PREFIX + name] = model_from_json(document, name)
         except ProjectError as error:
-            st.warning(str(error))
-            del _kept()[name]
+            st.warning(as_text(str(error)))
+            _keep({key: value for key, value in _kept().items() if key != name})
     return found
 
 
 def use_model(model: StepModel) -> None:
     """Compute with it on every page. A callback: it runs before the sidebar is drawn."""
-    _kept()[model.name] = model_to_json(model)
+    _keep({**_kept(), model.name: model_to_json(model)})
     state.set_values({"cost_name": PREFIX + model.name})
 
 
@@ -39,4 +40,8 @@ def is_used(model: StepModel) -> bool:
 
 
 def _kept() -> dict[str, Any]:
-    return state.session().values.setdefault(KEY, {})
+    return state.value(KEY, {})
+
+
+def _keep(models: dict[str, Any]) -> None:
+    state.session().values[KEY] = models

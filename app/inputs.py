@@ -86,10 +86,10 @@ def _name_inputs(captured: BucketSet | None) -> list[str]:
     if today() is not None:
         options.insert(0, TODAY)
     default = [name for name in DEFAULT_SETS if name in options]
-    stored = [n for n in state.value("sets", default) if n in options]
-    state.session().values["sets"] = stored or default
-    if any(name not in options for name in st.session_state.get("sets", [])):
-        st.session_state["sets"] = stored or default
+    chosen = state.value("sets", default)
+    offered = [name for name in chosen if name in options]
+    if offered != list(chosen):
+        state.set_values({"sets": offered or default})
     st.multiselect(
         "Bucket sets to compare",
         options,

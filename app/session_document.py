@@ -9,7 +9,7 @@ from app import state
 from core.model_config_kept import kept_config
 from core.readers.reading import Reading
 from core.records import CaptureMode, PoolPolicy
-from core.records.session import TuningSession, WorkloadRef, plain_settings
+from core.records.session import TuningSession, WorkloadRef, is_job_id, plain_settings
 from core.store.workloads import workload_digest
 
 # Pasted configurations may hold secrets; the rest is of one browser only, or made anew.
@@ -42,8 +42,8 @@ def document(name: str, notes: str = "") -> TuningSession:
 
 def _jobs_of(session: state.Session) -> tuple[str, ...]:
     """The jobs whose rows the pages show: no tidying up deletes them. The one in view is last."""
-    shown = [*session.values.get("measure_jobs", []), session.values.get("sweep_job")]
-    found = [job for job in (*shown, session.job_id) if job]
+    shown = [*state.value("measure_jobs", [""]), state.value("sweep_job", "")]
+    found = [job for job in (*shown, session.job_id) if job and is_job_id(job)]
     return tuple(job for i, job in enumerate(found) if job not in found[i + 1 :])
 
 
@@ -53,11 +53,20 @@ def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
     kept = {
         key: _kept_value(key, value)
         for key, value in values.items()
-        if key not in NOT_KEPT
-        and not key.startswith(("config_", "compare_"))
-        and not (key in defaults and value == defaults[key])
+        if _is_kept(key) and not (key in defaults and value == defaults[key])
     }
-    return plain_settings(kept)[0]
+    return {**_left_alone(), **plain_settings(kept)[0]}
+
+
+def _left_alone() -> dict[str, Any]:
+    """What the session holds and this version cannot use: it may be another's, so it stays."""
+    session = state.session()
+    there = {} if session.saved is None else session.saved.settings
+    return {key: value for key, value in session.set_aside.items() if key in there}
+
+
+def _is_kept(key: str) -> bool:
+    return key not in NOT_KEPT and not key.startswith(("config_", "compare_"))
 
 
 def _kept_value(key: str, value: Any) -> Any:
@@ -87,7 +96,11 @@ def reading_for(kept: TuningSession) -> Reading | None:
 def fill(kept: TuningSession, reading: Reading | None) -> None:
     """Make a document this browser's work; reading : the traffic that it names."""
     session = state.session()
-    state.replace_values(known_settings(kept.settings))
+    known = known_settings(kept.settings)
+    state.replace_values(known)
+    session.set_aside = {
+        key: value for key, value in kept.settings.items() if key not in known and _is_kept(key)
+    }
     session.profiles = dict(kept.profiles)
     measured = [job for job in kept.jobs if job != kept.settings.get("sweep_job")]
     session.job_id = measured[-1] if measured else None
@@ -98,10 +111,12 @@ def fill(kept: TuningSession, reading: Reading | None) -> None:
 
 def as_browser(kept: TuningSession, reading: Reading | None) -> state.Session:
     """What a browser would hold that had opened the document, to work it out (state.as_if)."""
+    values = known_settings(kept.settings)
     return state.Session(
         workload=workload_of(kept, reading),
         profiles=dict(kept.profiles),
-        values=known_settings(kept.settings),
+        values=values,
+        unproven=set(values),
     )
 
 

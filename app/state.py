@@ -13,6 +13,7 @@ from typing import Any
 
 import streamlit as st
 
+from app.fitting import fits
 from app.theme import SET_COLOURS
 from core.readers.reading import Reading
 from core.records import Profile
@@ -56,6 +57,10 @@ class Session:
     # Sessions that were in the address: a run may still see one there that was closed since.
     from_address: set[str | None] = field(default_factory=set)
     introduced: Any = None
+    # Keys whose values came from outside and that no widget has held yet; see app/unfit.py.
+    unproven: set[str] = field(default_factory=set)
+    set_aside: dict[str, Any] = field(default_factory=dict)
+    last_used: str | None = None
 
 
 def session() -> Session:
@@ -90,36 +95,68 @@ def remember(key: str, default: Any) -> str:
     same key, which Streamlit does not give to the new one: so it is set then in any case.
     Follow the widget with `keep(key)`.
     """
-    session().defaults[key] = default
-    if key not in session().drawn or key not in st.session_state:
-        st.session_state[key] = session().values.get(key, default)
-        session().drawn.add(key)
+    held = session()
+    held.defaults[key], held.last_used = default, key
+    if key in held.values and not fits(held.values[key], default):
+        put_aside(key)
+    if key not in held.drawn or key not in st.session_state:
+        st.session_state[key] = held.values.get(key, default)
+        held.drawn.add(key)
     return key
+
+
+def put_aside(key: str) -> None:
+    """The default holds from now on; a later save still keeps what was there."""
+    held = session()
+    held.set_aside[key] = held.values.pop(key)
+    held.unproven.discard(key)
+    held.drawn.discard(key)
 
 
 def keep(key: str) -> Any:
     """Store what the widget `key` holds, beyond its page; returns it."""
+    held = session()
     value = st.session_state[key]
-    session().values[key] = value
+    if key in held.unproven and value != held.values.get(key, value):
+        put_aside(key)  # the widget does not offer it, and took another
+        value = held.defaults[key] if value is None else value
+    if key in held.set_aside and value != held.defaults[key]:
+        del held.set_aside[key]  # the user chose anew
+    held.values[key] = value
+    held.unproven.discard(key)
     return value
 
 
 def value(key: str, default: Any) -> Any:
     """What widget `key` was last set to, on whichever page it is."""
-    return session().values.get(key, default)
+    held = session()
+    if key in held.unproven:
+        held.last_used = key
+    found = held.values.get(key, default)
+    return found if fits(found, default) else default
 
 
 def set_values(values: Mapping[str, Any]) -> None:
-    """Set widgets from outside (the address bar); before any of them is drawn."""
-    session().values.update(values)
+    """Set widgets, before any of them is drawn; what came from outside and is none of the choices
+    is put aside."""
+    held = session()
     for key, item in values.items():
-        st.session_state[key] = item
+        if key in held.unproven and held.values.get(key, item) != item:
+            put_aside(key)
+        held.values[key] = st.session_state[key] = item
+
+
+def set_from_address(values: Mapping[str, Any]) -> None:
+    """Set widgets to what a link asks for, which may be anything."""
+    set_values(values)
+    session().unproven.update(values)
 
 
 def replace_values(values: Mapping[str, Any]) -> None:
     """Take over the settings of a kept session; widgets are filled anew when they are drawn."""
     held = session()
     held.values = {"address_read": True, **values}
+    held.unproven, held.set_aside = set(values), {}
     held.drawn.clear()
 
 

@@ -14,6 +14,7 @@ from app.login import navigation_place, require_login  # noqa: E402
 from app.page_end import PageEnd  # noqa: E402
 from app.session_gate import autosave, open_linked, show_role  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
+from app.unfit import refuse_last, show_unfit  # noqa: E402
 
 ICON = Path(__file__).with_name("icon.png")  # a material icon would be fetched from outside
 st.set_page_config(page_title="Bucketwise", page_icon=str(ICON), layout="wide")
@@ -39,11 +40,17 @@ state.enter_page(page.url_path)
 open_linked()
 address.read_address()
 traffic.open_linked_example()
-show_sidebar()
-show_role()
 try:
+    show_sidebar()
+    show_role()
     with suppress(PageEnd):
         page.run()
+    with st.sidebar:
+        show_unfit()
+except Exception:
+    if not refuse_last():
+        raise
+    st.rerun()
 finally:
     autosave()
     address.write_address()

@@ -34,6 +34,8 @@ def freed_text(before: TradePoint, after: TradePoint) -> str:
 
 def advice(trade: TradeOff) -> list[str]:
     """What the trade-off says, the most important first; one line of evidence each."""
+    if trade.floor_us <= 0:
+        return ["With this step cost a step takes no time, so nothing can be weighed."]
     lines = [line for line in (_graphs_at_all(trade),) if line]
     for point in trade.marked:
         found = (
@@ -150,8 +152,9 @@ def change_sentence(before: TradePoint, after: TradePoint) -> str:
     ]
     effects = [
         f"waste {100 * before.waste:.1f} -> {100 * after.waste:.1f} %",
-        f"mean step {percent_text(after.step_us / before.step_us - 1)}",
     ]
+    if before.step_us > 0:
+        effects.append(f"mean step {percent_text(after.step_us / before.step_us - 1)}")
     if after.coverage != before.coverage:
         effects.append(f"coverage {100 * before.coverage:.1f} -> {100 * after.coverage:.1f} %")
     text = " and ".join(parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -63,8 +62,8 @@ def budgeted_buckets(
     A pool that is filled smallest first counts as private pools: no graph reuses a smaller one's.
     Raises SettingError if nothing fits, and as `frontier`.
     """
-    if not math.isfinite(budget_bytes) or budget_bytes < 0:
-        raise SettingError(f"The memory limit is {budget_bytes} bytes; give 0 or more.")
+    if not 0 <= budget_bytes < 2**62:
+        raise SettingError(f"The memory limit is {budget_bytes} bytes; give 0 to 2**62.")
     problem = build(histogram, cost, limits, price, keep_all=True)
     room = budget_bytes - memory.fixed_bytes
     own, pool = _bytes(problem, memory, policy)

@@ -80,8 +80,13 @@ class TuningSession:
             checked_name(name, "A profile's name")
         _check_sets(self.sets)
         for job_id in self.jobs:
-            if not _JOB_ID.fullmatch(job_id):
+            if not is_job_id(job_id):
                 raise RecordError(f"jobs holds {job_id!r}, which is no job id.")
+
+
+def is_job_id(text: Any) -> bool:
+    """Can a session name this as a job?"""
+    return isinstance(text, str) and _JOB_ID.fullmatch(text) is not None
 
 
 def checked_name(text: Any, what: str) -> str:

@@ -43,13 +43,15 @@ class FieldChange:
     @property
     def text(self) -> str:
         """One line for people, e.g. "settings.best_k: 16 -> 8"; printable characters only."""
-        if self.before is ABSENT:
-            return f"{self.field}: {shown_value(self.field, self.after)} (new)"
-        if self.after is ABSENT:
-            return f"{self.field}: taken out (was {shown_value(self.field, self.before)})"
-        return (
-            f"{self.field}: {shown_value(self.field, self.before)} -> {shown_value(self.field, self.after)}"
+        before, after = (
+            "" if value is ABSENT else shown_value(self.field, value)
+            for value in (self.before, self.after)
         )
+        if self.before is ABSENT:
+            return f"{self.field}: {after} (new)"
+        if self.after is ABSENT:
+            return f"{self.field}: taken out (was {before})"
+        return f"{self.field}: {before} -> {after}"
 
 
 def fields_of(session: TuningSession) -> dict[str, Any]:
