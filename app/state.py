@@ -65,9 +65,11 @@ class Session:
 
 def session() -> Session:
     """This browser session's state, made on first use."""
-    if _KEY not in st.session_state:
+    try:
+        return st.session_state[_KEY]  # one look: it is asked for some hundred times a run
+    except KeyError:
         st.session_state[_KEY] = Session()
-    return st.session_state[_KEY]
+        return st.session_state[_KEY]
 
 
 @contextmanager
