@@ -1,6 +1,6 @@
 """The job engine's door: opened without pickle, its tables made, its states in our words.
 
-This file, core/store/jobs.py and the worker's workflows are all that knows the engine.
+Beside this file only core/store/job*.py and the workers know the engine.
 """
 
 from __future__ import annotations
