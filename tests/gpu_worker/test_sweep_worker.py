@@ -23,7 +23,7 @@ from core.store.tables import BLOBS
 from core.sweep_spec import SweepSpec, sweep_sets
 from tests.gpu_worker.conftest import BOTH_DATABASES, StartWorker, finished, wait_for
 
-pytestmark = BOTH_DATABASES
+pytestmark = [pytest.mark.slow, BOTH_DATABASES]
 
 TRACE = example_trace(num_requests=400)
 SETS = (None, BucketSet("few", (8, 64)), BucketSet("many", (1, 2, 4, 8, 16, 32, 64)))
@@ -114,7 +114,6 @@ def _wait_doing(client: JobClient, text: str) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.slow
 def test_kill_9_loses_at_most_the_point_in_flight(
     client: JobClient, start_worker: StartWorker
 ) -> None:
