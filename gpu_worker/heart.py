@@ -19,6 +19,8 @@ from core.store.workers import Identity
 
 ROOT = Path(__file__).resolve().parents[1]
 LOOK_EVERY_S = 5.0
+DOING_CHARS = 255
+"""What the column holds; a set may have a long name."""
 
 
 class Heart:
@@ -37,7 +39,8 @@ class Heart:
     def beat(self) -> None:
         """A database that is away for a while costs beats, not the worker."""
         try:
-            heartbeats.beat(self._engine, self._identity, self._started_at, self._doing())
+            doing = self._doing()[:DOING_CHARS]
+            heartbeats.beat(self._engine, self._identity, self._started_at, doing)
         except exc.SQLAlchemyError as error:
             self._say(f"heartbeat failed: {error}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,17 @@ from core.example_trace import example_trace
 from core.memory import graph_bytes
 from core.records import BucketSet, GraphMemory, Origin, PoolPolicy
 from core.records.sweep import Sweep, SweepRow
-from core.serving_sweep import machine_beside_graphs, sweep
+from core.serving_sweep import (
+    machine_beside_graphs,
+    pays_to_compile,
+    seconds_left,
+    sweep,
+    sweep_seconds,
+)
 from core.simulate import Machine, simulate
 from core.step_cost import assumed_step_cost
 from core.sweep_spec import SweepSpec, sweep_sets
-from core.trace_changes import scaled_arrivals
+from core.trace_changes import scaled_arrivals, with_prefix_hit_rate
 
 GIB = 2**30
 TRACE = example_trace(num_requests=300)
@@ -104,6 +112,54 @@ def test_the_best_by_hand():
     assert found.best(1.0, "tpot_p50_ms", within=0.05).name == "2"
     with pytest.raises(SettingError, match="No set was served under load 3"):
         found.best(3.0)
+
+
+def test_requests_come_as_the_spec_says():
+    """Half the load twice as fast is the load itself; a typed share of every prompt is cached; in
+    a closed loop a load of 2 has twice as many in flight, whenever requests would arrive."""
+    whole = swept([FEW], loads=(1.0,)).rows[0]
+    half = swept([FEW], loads=(2.0,), base_load=0.5).rows[0]
+    assert replace(half, load=1.0) == whole
+    machine = Machine(whole.kv_tokens)
+    run = (machine, assumed_step_cost(), FEW.sizes)
+    cached = swept([FEW], loads=(1.0,), prefix_hit_rate=0.5).rows[0]
+    alone = simulate(with_prefix_hit_rate(TRACE, 0.5), *run)
+    assert cached.ttft_p50_ms == alone.latency().ttft_ms.p50 != whole.ttft_p50_ms
+    closed = swept([FEW], loads=(2.0,), concurrency=8, base_load=3.0).rows[0]
+    assert closed.makespan_s == simulate(TRACE, *run, concurrency=16).makespan_s
+
+
+def test_what_is_done_is_not_run_again():
+    """Rows given are kept as they are, and a run that is ended keeps what it had."""
+    found = swept([None, FEW, MANY], loads=(1.0,))
+
+    class EndedError(Exception):
+        pass
+
+    def end(share: float) -> None:
+        if len(rows) == 2:
+            raise EndedError
+
+    rows: list[SweepRow] = []
+    with pytest.raises(EndedError):
+        sweep(TRACE, spec_of([None, FEW, MANY], loads=(1.0,)), end, rows)
+    assert tuple(rows) == found.rows[:2]
+    kept = rows[0]
+    again = sweep(TRACE, spec_of([None, FEW, MANY], loads=(1.0,)), None, rows)
+    assert again.rows == found.rows and again.rows[0] is kept
+
+
+def test_how_long_it_takes_by_hand():
+    """600 requests at 100 us each in plain Python, half of it once half is done; a million runs of
+    one compiled request take a second and three to load. Half done in 4 s leaves 4 s."""
+    spec = spec_of([FEW], loads=(1.0, 2.0))
+    assert sweep_seconds(spec) == pytest.approx(600 * 100e-6)
+    assert sweep_seconds(spec, done=1) == pytest.approx(300 * 100e-6)
+    long = replace(spec, num_requests=500_000)
+    if pays_to_compile(long):
+        assert sweep_seconds(long) == pytest.approx(3.0 + 1.0)
+    assert seconds_left(4.0, 0.0, 0.5) == 4.0 and seconds_left(3.0, 0.5, 0.75) == 3.0
+    assert seconds_left(1.0, 0.5, 0.5) is None
 
 
 def test_nothing_to_sweep_is_an_error():
