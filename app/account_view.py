@@ -9,6 +9,7 @@ import streamlit as st
 from app import compute, inputs, state, theme
 from app.charts.memory import CapacityMark
 from app.engine_choice import EngineChoice
+from app.markdown_text import as_text
 from app.views import table
 from core.engines import ENGINES
 from core.errors import ProjectError
@@ -36,7 +37,7 @@ def show_accounts(
         try:
             account = compute.engine_memory(choice, item.sizes, memory)
         except ProjectError as error:
-            st.warning(f"{item.name}: {error}")
+            st.warning(as_text(f"{item.name}: {error}"))
             continue
         held = account.reserved_bytes
         rows.append(

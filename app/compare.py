@@ -10,6 +10,7 @@ import streamlit as st
 from app import compute, inputs, sessions, state, traffic
 from app.cost_inputs import chosen_cost
 from app.inputs import BEST
+from app.markdown_text import as_text
 from app.memory_choice import MemoryChoice
 from app.memory_inputs import chosen_memory
 from app.session_document import as_browser
@@ -115,7 +116,7 @@ def _worked_out(name: str, colour: str, document: TuningSession) -> Side:
         view = chosen_cost()
         frontier = compute.best_frontier(steps)
     except ProjectError as error:
-        st.warning(str(error))
+        st.warning(as_text(str(error)))
         return Side(name, colour, document, found.note, "", steps, None, ())
     sets = _set_figures(steps, workload, view)
     return Side(name, colour, document, found.note, view.cost.origin.value, steps, frontier, sets)
@@ -131,7 +132,7 @@ def _set_figures(
         try:
             run = compute.replayed(steps, item.sizes, inputs.engine_of(item))
         except ProjectError as error:
-            st.warning(f"{item.name}: {error}")
+            st.warning(as_text(f"{item.name}: {error}"))
             continue
         mark = None if memory is None else compute.capacity_mark(item, "", memory, view.memory)
         found.append(
@@ -154,7 +155,7 @@ def _memory(workload: state.Workload) -> MemoryChoice | None:
     try:
         return chosen_memory(workload)
     except ProjectError as error:
-        st.warning(str(error))
+        st.warning(as_text(str(error)))
         return None
 
 

@@ -8,6 +8,7 @@ from app import compute, state, theme
 from app.cost_choice import Assumption, CostChoice, Roofline
 from app.fitted_models import fitted_models
 from app.known_profiles import family, known_profiles, profile_choice
+from app.markdown_text import as_text
 from app.memory_inputs import model_config_text
 from core.cards import CARDS
 
@@ -52,7 +53,7 @@ def cost_inputs() -> compute.CostView:
     elif name in known_profiles():
         _context_input(name)
     view = chosen_cost()
-    st.caption(theme.origin_text(view.cost.origin, view.cost.source))
+    st.caption(as_text(theme.origin_text(view.cost.origin, view.cost.source)))
     return view
 
 

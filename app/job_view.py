@@ -9,6 +9,7 @@ import streamlit as st
 from app import jobs, state, theme
 from app.charts.measured import context_figure, graph_memory_figure, step_time_figure
 from app.failure_view import show_failures
+from app.markdown_text import as_text
 from app.measured_tables import measured_rows
 from app.views import chart, table
 from core.errors import ProjectError
@@ -88,7 +89,7 @@ def _draw(found: Sequence[MeasureJob]) -> None:
     show_failures([row for job in measured for row in job.rows])
     for job in measured:
         profile = job.profile()
-        st.caption(f"Measured: {profile.source}." if profile else "")
+        st.caption(as_text(f"Measured: {profile.source}.") if profile else "")
 
 
 def _draw_progress(job: MeasureJob, with_context: bool) -> None:
@@ -107,8 +108,8 @@ def _draw_charts(measured: Sequence[MeasureJob]) -> None:
     device = job.device.name if job.device else "unknown device"
     if job.device is not None and not job.device.graphs:
         st.info(
-            f"Measured on {device}: eager CPU time. CUDA graphs: unavailable, so there is no "
-            "replay time and no graph memory. Start a worker on a machine with a CUDA card."
+            f"Measured on {as_text(device)}: eager CPU time. CUDA graphs: unavailable, so there is "
+            "no replay time and no graph memory. Start a worker on a machine with a CUDA card."
         )
     profiles = [profile for item in measured if (profile := item.profile()) is not None]
     if len(profiles) > 1:

@@ -16,6 +16,7 @@ from app.charts.measured import (
 )
 from app.failure_view import show_failures
 from app.known_profiles import family, profile_choice
+from app.markdown_text import as_text
 from app.measured_tables import measured_rows
 from app.views import chart, table
 from core.errors import ProjectError
@@ -64,7 +65,7 @@ def _show_times(name: str, profile: Profile) -> None:
             st.warning(str(error))
         else:
             with_fit(figure, cost)
-            st.caption(f"Fitted: {cost.source}.")
+            st.caption(as_text(f"Fitted: {cost.source}."))
     chart(figure, "profile_times")
 
 
@@ -75,7 +76,7 @@ def _show_origin(profile: Profile) -> None:
         f"the card's own copy bandwidth {device.copy_gbps:,.0f} GB/s" if device.copy_gbps else "",
         f"measured {profile.measured_at}",
     ]
-    st.caption("Measured: " + "; ".join(text for text in details if text) + ".")
+    st.caption(as_text("Measured: " + "; ".join(text for text in details if text) + "."))
     st.download_button(
         "Save this profile (JSON)",
         json.dumps(to_json_dict(profile), indent=1),

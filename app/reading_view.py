@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import compute, inputs, state, theme
 from app.charts.lengths import lengths_figure, ranges_figure
+from app.markdown_text import as_text
 from app.tables import preview_rows
 from app.upload import reading_options
 from app.views import chart, table
@@ -21,13 +22,13 @@ FROM_FILE = "from the file"
 def show_reading(workload: state.Workload) -> None:
     """The whole account of one file."""
     reading = workload.reading
-    st.header(workload.name, anchor=False)
-    label = "" if workload.is_example else f"**{reading.label}**. "
+    st.header(as_text(workload.name), anchor=False)
+    label = "" if workload.is_example else f"**{as_text(reading.label)}**. "
     words = inputs.GRADE_WORDS[reading.grade.value]
     st.markdown(f"{label}Grade {reading.grade.value}: {words}")
     _metrics(reading)
     for warning in reading.warnings:
-        st.warning(warning)
+        st.warning(as_text(warning))
     _dropped(reading)
     if not workload.is_example:
         reading_options(reading)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import compute, inputs, state, theme
 from app.charts.serving import Served
+from app.markdown_text import as_text
 from app.memory_inputs import chosen_model
 from app.serving_choice import ServingLimits, cost_of, machine_of, requests_of
 from core.errors import ProjectError
@@ -62,7 +63,7 @@ def plans(sets: Sequence[BucketSet], limits: ServingLimits, view: compute.CostVi
             machine = machine_beside_graphs(whole, taken, kv_bytes_per_token())
             buckets = _buckets_of(item, limits)
         except ProjectError as error:
-            st.warning(f"{item.name}: {error}")
+            st.warning(as_text(f"{item.name}: {error}"))
         else:
             found.append(Plan(item.name, item.sizes, machine, buckets))
     return found

@@ -12,6 +12,7 @@ import streamlit as st
 from app import state, theme
 from app.charts.figure_data import figure_csv, title_of
 from app.charts.literal import literal_figure
+from app.markdown_text import as_text
 from app.quantity import Quantity
 from app.table_data import rows_csv
 from app.traffic import Traffic
@@ -108,5 +109,5 @@ def traffic_caption(found: Traffic) -> None:
     st.caption(
         f"Traffic: {found.histogram.total_steps:,} steps, sizes "
         f"{int(found.histogram.sizes[0])} to {int(found.histogram.sizes[-1])} "
-        f"{found.histogram.unit.value}; {found.note}."
+        f"{found.histogram.unit.value}; {as_text(found.note)}."
     )

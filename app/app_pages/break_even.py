@@ -5,6 +5,7 @@ import streamlit as st
 from app import compute, inputs, state, theme, traffic
 from app.charts.break_even import cumulative_figure, gain_figure
 from app.cost_inputs import chosen_cost
+from app.markdown_text import as_text
 from app.page_end import end_page
 from app.tables import verdict_rows
 from app.views import chart, table, traffic_caption
@@ -78,7 +79,7 @@ columns[3].metric(
     help="Time in which this traffic runs that many steps; unknown without a duration.",
 )
 st.caption(
-    f"{theme.origin_text(view.cost.origin, view.cost.source)}. "
+    f"{as_text(theme.origin_text(view.cost.origin, view.cost.source))}. "
     f"Step counts are {found.histogram.origin.value}."
 )
 

@@ -13,6 +13,7 @@ from app.charts.padding import (
 from app.cost_inputs import chosen_cost
 from app.edit_view import show_editable
 from app.export_view import export_view
+from app.markdown_text import as_text
 from app.other_view import other_section
 from app.page_end import end_page
 from app.report_view import report_button
@@ -48,7 +49,7 @@ for item in sets:
     try:
         replayed = compute.replayed(found.histogram, item.sizes, inputs.engine_of(item))
     except ProjectError as error:
-        st.warning(f"{item.name}: {error}")
+        st.warning(as_text(f"{item.name}: {error}"))
     else:
         runs.append(replayed)
         views.append(SetView(item, replayed.report, state.colour_of(item.name)))

@@ -6,6 +6,7 @@ from app import compute, inputs, state, theme, traffic
 from app.account_view import show_accounts
 from app.charts.memory import capacity_figure
 from app.cost_inputs import chosen_cost
+from app.markdown_text import as_text
 from app.memory_inputs import memory_inputs
 from app.page_end import end_page
 from app.tables import capacity_rows
@@ -32,10 +33,10 @@ except ProjectError as error:
     end_page()
 origin = f"graph memory {view.memory.origin.value}; KV bytes a token {choice.kv_origin}"
 chart(capacity_figure(curves, marks, choice.tokens_per_request), "capacity", origin)
+measured_or_not = as_text(theme.origin_text(view.memory.origin, view.memory.source))
 st.caption(
-    f"Graph memory: {theme.origin_text(view.memory.origin, view.memory.source)}. KV bytes a token: "
-    f"{choice.kv_origin}. Curves add the best possible sets of 1, 2, 3 … graphs; points are your "
-    "sets with the chosen pool."
+    f"Graph memory: {measured_or_not}. KV bytes a token: {choice.kv_origin}. Curves add the best "
+    "possible sets of 1, 2, 3 … graphs; points are your sets with the chosen pool."
 )
 table(capacity_rows(marks), "capacity_table", origin)
 show_accounts(sets, view.memory, marks)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import state, traffic
 from app.charts.lengths import steps_figure
+from app.markdown_text import as_text
 from app.page_end import end_page
 from app.reading_view import show_reading
 from app.serving_inputs import arrival_inputs, serving_inputs
@@ -56,7 +57,7 @@ if len(found.histogram.sizes) == 0:
     st.info("No step of this kind occurs with these limits.")
     end_page()
 chart(steps_figure(found.histogram), "steps")
-st.caption(f"{found.histogram.total_steps:,} steps, {found.note}.")
+st.caption(f"{found.histogram.total_steps:,} steps, {as_text(found.note)}.")
 if found.simulation is not None:
     for sentence in found.simulation.notes:
         st.caption(sentence)

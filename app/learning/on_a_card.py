@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import jobs, state, theme
 from app.learning.parts import choice, switch
+from app.markdown_text import as_text
 from app.views import table
 from core.errors import ProjectError
 from core.records import CaptureMode, MeasureRow, MeasureSpec
@@ -66,7 +67,9 @@ def _draw(job: MeasureJob) -> None:
         table([_row(row) for row in job.rows], "learn_card_rows")
     profile = job.profile()
     if profile is not None:
-        st.caption(f"Measured: {profile.source}. A step with a paged KV cache, not the toy above.")
+        st.caption(
+            f"Measured: {as_text(profile.source)}. A step with a paged KV cache, not the toy above."
+        )
 
 
 def _row(row: MeasureRow) -> dict[str, object]:

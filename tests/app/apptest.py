@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,14 @@ def numbers(values: Any) -> list[float]:
 
 
 def texts(at: AppTest) -> str:
-    """Everything written on the page, for sentences."""
+    """Everything written on the page as people read it, for sentences."""
     kinds = (at.markdown, at.caption, at.info, at.warning, at.error, at.title, at.header)
-    return "\n".join(element.value for kind in kinds for element in kind)
+    return shown("\n".join(element.value for kind in kinds for element in kind))
+
+
+def shown(text: str) -> str:
+    """Markdown without its escapes."""
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
 
 
 def table_row(at: AppTest, column: str, value: object) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import parse_qs, urlsplit
 
 from streamlit.testing.v1 import AppTest
@@ -50,8 +49,3 @@ def keys(at: AppTest) -> list[str]:
     """Keys of the share links that are shown, each as a whole address."""
     queries = [parse_qs(urlsplit(block.value).query) for block in at.code]
     return [query["key"][0] for query in queries if "key" in query]
-
-
-def shown(text: str) -> str:
-    """Markdown without its escapes: what somebody reads."""
-    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)

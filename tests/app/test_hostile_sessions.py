@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from core.records.session import TuningSession
-from tests.app.apptest import PAGES, figure, open_app, texts, to_page
-from tests.app.session_steps import in_address, kept_session, press, shown
+from tests.app.apptest import PAGES, figure, open_app, shown, texts, to_page
+from tests.app.session_steps import in_address, kept_session, press
 
 pytestmark = pytest.mark.usefixtures("own_database")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.apptest import PAGES, open_app, table_row, texts, to_page
-from tests.app.session_steps import kept_session, press, shown
+from tests.app.apptest import PAGES, open_app, shown, table_row, texts, to_page
+from tests.app.session_steps import kept_session, press
 from tests.conftest import DATA
 
 pytestmark = pytest.mark.usefixtures("own_database")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.errors import SessionAccessError
-from tests.app.apptest import PAGES, open_app, table_row, texts, to_page
-from tests.app.session_steps import in_address, kept_session, keys, labels, press, share, shown
+from tests.app.apptest import PAGES, open_app, shown, table_row, texts, to_page
+from tests.app.session_steps import in_address, kept_session, keys, labels, press, share
 
 pytestmark = pytest.mark.usefixtures("own_database")
 

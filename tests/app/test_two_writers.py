@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.apptest import PAGES, open_app, texts, to_page
-from tests.app.session_steps import in_address, kept_session, labels, press, shown
+from tests.app.apptest import PAGES, open_app, shown, texts, to_page
+from tests.app.session_steps import in_address, kept_session, labels, press
 
 pytestmark = pytest.mark.usefixtures("own_database")
 
