@@ -10,7 +10,7 @@ from core.calibration.example import example_evidence
 from core.calibration.model import model_from_json
 from core.records import Origin
 from core.records.session import plain_settings
-from tests.app.apptest import figure, numbers, open_app, table_row, texts, to_page
+from tests.app.apptest import figure, numbers, open_app, shown, table_row, texts, to_page
 from tests.conftest import DATA
 
 pytestmark = pytest.mark.usefixtures("own_database")
@@ -111,7 +111,7 @@ def test_capture_sizes_can_be_typed():
     at.text_input(key="calibration_sizes").set_value("none").run()
     assert "ran without graphs" in texts(at)
     at.text_input(key="calibration_sizes").set_value("1, two").run()
-    assert "'two' is not a capture size" in at.error[0].value
+    assert "'two' is not a capture size" in shown(at.error[0].value)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,8 @@ def test_capture_sizes_can_be_typed():
 def test_bad_files_are_one_sentence(data, name, says):
     """The file is named, the page stays."""
     at = with_upload(data, name)
-    assert len(at.error) == 1 and says in at.error[0].value and name in at.error[0].value
+    assert len(at.error) == 1
+    assert says in shown(at.error[0].value) and name in shown(at.error[0].value)
 
 
 def test_a_model_that_cannot_be_read_is_said_and_goes():
