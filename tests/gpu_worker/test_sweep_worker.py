@@ -21,7 +21,13 @@ from core.store.jobs import JobClient
 from core.store.states import JobStatus
 from core.store.tables import BLOBS
 from core.sweep_spec import SweepSpec, sweep_sets
-from tests.gpu_worker.conftest import BOTH_DATABASES, StartWorker, finished, wait_for
+from tests.gpu_worker.conftest import (
+    BOTH_DATABASES,
+    STOPS_WITHIN_S,
+    StartWorker,
+    finished,
+    wait_for,
+)
 
 pytestmark = [pytest.mark.slow, BOTH_DATABASES]
 
@@ -72,7 +78,7 @@ def test_a_sweep_from_queue_to_rows(
     assert "torch" not in Path(f"/proc/{pid}/maps").read_text()
     _requests_are_gone(client, url)
     _stops_within_a_point(client)
-    assert worker.stop() < 2.0
+    assert worker.stop() < STOPS_WITHIN_S
 
 
 def _requests_are_gone(client: JobClient, url: str) -> None:
