@@ -21,6 +21,7 @@ from tests.app.dashboard import dashboard
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
+expect.set_options(timeout=60_000)
 
 pytestmark = [
     pytest.mark.browser,
