@@ -72,6 +72,7 @@ def show_open(names: dict[str, str]) -> None:
     session = state.session()
     assert session.open_id is not None
     head = sessions.store().head(session.open_id, sessions.me())
+    session.open_role = head.role.value  # the owner may have changed it meanwhile
     st.subheader(as_text(session.open_name), anchor=False)
     st.caption(
         f"Version {head.version}, saved {when(head.saved_at)} by "

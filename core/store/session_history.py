@@ -60,7 +60,9 @@ class HistoryCalls(SessionBase):
     def undo(self, session_id: str, who: str) -> int | None:
         """Go back one change; returns the new version's number, None where there is none left
         or a prune took it."""
-        entries = {entry.version: entry for entry in self.history(session_id, who)}
+        with self._transaction() as connection:
+            people.require(connection, session_id, who, Role.EDITOR)
+            entries = {e.version: e for e in versions.read_history(connection, session_id)}
         before = entries[max(entries)].based_on
         if before not in entries:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -31,6 +32,7 @@ CHANGING: dict[str, Call] = {
     "save": lambda s, i, w: s.save(i, CHANGED, 1, w),
     "save unchanged": lambda s, i, w: s.save(i, DOCUMENT, 1, w),
     "restore": lambda s, i, w: s.restore(i, 1, w),
+    "undo": lambda s, i, w: s.undo(i, w),
     "comment": lambda s, i, w: s.comment(i, w, "Hello"),
     "delete_comment": lambda s, i, w: s.delete_comment(i, 1, w),
 }
@@ -53,6 +55,16 @@ def shared(store: SessionStore) -> str:
     store.open_link(store.share(session_id, "ana", Role.VIEWER), "viewer")
     store.comment(session_id, "ana", "Why 16?")
     return session_id
+
+
+def test_no_call_is_left_out() -> None:
+    """Every call of the store that names a session is tried without the role it needs."""
+    names = {
+        name
+        for name, call in inspect.getmembers(SessionStore, inspect.isfunction)
+        if not name.startswith("_") and "session_id" in inspect.signature(call).parameters
+    }
+    assert names == {name.split()[0] for name in ALL}
 
 
 def _state(store: SessionStore, session_id: str) -> object:
