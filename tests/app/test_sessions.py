@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.apptest import PAGES, open_app, shown, table_row, texts, to_page
+from tests.app.apptest import PAGES, open_app, table_row, texts, to_page
 from tests.app.session_steps import kept_session, press
 from tests.conftest import DATA
 
@@ -53,7 +53,7 @@ def test_the_second_writer_is_told_and_chooses():
     to_page(first, "buckets.py")
     first.number_input(key="best_k").set_value(7).run()
     second.text_input(key="own_sizes").set_value("1, 8").run()
-    assert any("best_k" in shown(w.value) for w in second.warning)
+    assert "graphs of the best set: 7 (new)" in texts(second)
     press(second, "Join both")
     assert second.number_input(key="best_k").value == 7
     assert second.text_input(key="own_sizes").value == "1, 8"
@@ -77,7 +77,7 @@ def test_pasted_configurations_are_not_kept():
 def test_a_file_carries_the_session():
     """The exported file, taken in elsewhere, gives the same session under a new id."""
     at, session_id = kept_session()
-    from app import sessions
+    from app.sessions import current as sessions
 
     _, data = sessions.store().export_file(session_id, "local")
     new_id = sessions.store().import_file(data, "local", "x.bucketwise.json")
@@ -88,7 +88,7 @@ def test_a_file_carries_the_session():
 
 def test_looking_around_changes_nothing():
     """Visiting every page of an open session adds no version."""
-    from app import sessions
+    from app.sessions import current as sessions
 
     _, session_id = kept_session()
     other = open_app(session=session_id)

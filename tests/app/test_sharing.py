@@ -14,7 +14,7 @@ VIEW_ONLY = "View only: changes stay in this browser; fork to keep them."
 
 
 def the_store():
-    from app import sessions
+    from app.sessions import current as sessions
 
     return sessions.store()
 
@@ -35,6 +35,7 @@ def test_a_viewer_plays_and_nothing_is_kept():
     assert again.number_input(key="best_k").value == 16
 
 
+@pytest.mark.slow
 def test_every_page_tells_a_viewer():
     """The sentence stands on every page, for whoever came by the viewer's link alone."""
     owner, _ = kept_session()
@@ -108,7 +109,7 @@ def test_an_editor_changes_and_does_not_own():
     assert keys(editor) == [] and "Delete it for everybody" not in labels(editor)
     to_page(owner, "sessions.py")
     row = table_row(owner, "version", 2)
-    assert row["who"].startswith("guest ") and row["changes"] == "settings.best_k: 3 (new)"
+    assert row["who"].startswith("guest ") and row["changes"] == "graphs of the best set: 3 (new)"
     press(owner, "Show it")
     to_page(owner, "buckets.py")
     assert owner.number_input(key="best_k").value == 3
