@@ -11,8 +11,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import identity, state
+from app import state
 from app.fitting import fits
+from app.web import identity
 
 
 def _int_list(text: str) -> str:

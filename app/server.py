@@ -8,9 +8,9 @@ from streamlit.starlette import App
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit run` adds app/ only
 
-from app.login_return import BackAfterLogin  # noqa: E402
-from app.web_headers import SecureHeaders  # noqa: E402
-from app.web_origin import OwnSocketsOnly  # noqa: E402
+from app.web.headers import SecureHeaders  # noqa: E402
+from app.web.login_return import BackAfterLogin  # noqa: E402
+from app.web.origin import OwnSocketsOnly  # noqa: E402
 
 AROUND = [Middleware(SecureHeaders), Middleware(OwnSocketsOnly), Middleware(BackAfterLogin)]
 app = App("streamlit_app.py", middleware=AROUND)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import inputs, state
-from app.cost_inputs import cost_inputs
-from app.login import show_account
-from app.markdown_text import as_text
-from app.session_gate import show_conflict
-from app.views import picture_setting
+from app import state
+from app.drawing.markdown_text import as_text
+from app.drawing.views import picture_setting
+from app.inputs import sets as inputs
+from app.inputs.cost import cost_inputs
+from app.sessions.gate import show_conflict
+from app.web.login import show_account
 from core.errors import ProjectError
 
 

@@ -57,7 +57,7 @@ class Session:
     # Sessions that were in the address: a run may still see one there that was closed since.
     from_address: set[str | None] = field(default_factory=set)
     introduced: Any = None
-    # Keys whose values came from outside and that no widget has held yet; see app/unfit.py.
+    # Keys whose values came from outside and that no widget has held yet; see app/web/unfit.py.
     unproven: set[str] = field(default_factory=set)
     set_aside: dict[str, Any] = field(default_factory=dict)
     last_used: str | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.quantity import Quantity
+from app.drawing.quantity import Quantity
 from core.records import Origin
 
 SET_COLOURS = (

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from core.choice.holdout import hold_out, split_trace
 from core.engines import ENGINES
 from core.histogram import steps_from_lengths
-from core.holdout import hold_out, split_trace
 from core.readers import read
 from core.records import LengthHistogram, StepHistogram, Trace
 from core.simulate import Machine, simulate

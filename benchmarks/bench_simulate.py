@@ -17,7 +17,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from core.example_trace import gamma_arrivals
+from core.example.trace import gamma_arrivals
 from core.records import Origin, Trace
 from core.simulate import Machine, PrefillCost, simulate_times, step_times
 from core.simulation.load import TICKS_PER_S

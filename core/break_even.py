@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from core.cost.mean_step import step_times_us
 from core.errors import HistogramError, SettingError
-from core.mean_step import step_times_us
 from core.padding import EAGER, LookUp, PaddingReport, bucket_of, dispatched_report
 from core.records import FloatArray, IntArray, StepCost, StepHistogram, normalised_sizes
 from core.step_cost import capture_ms_at, check_units, eager_us_at, graph_step_us_at

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from core import capture_errors as known
-from core.call_sites import CallSite, Frames
-from core.capture_errors import RULES, Rank, Rule
 from core.errors import FileContentError
+from core.failures import capture_errors as known
+from core.failures.call_sites import CallSite, Frames
+from core.failures.capture_errors import RULES, Rank, Rule
 
 EVIDENCE_CHARS = 240
 MOST_CAUSES = 50

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.errors import SettingError
-from core.model_memory import KvLayers, ModelMemory, kv_bytes_per_token, model_memory
+from core.model.memory import KvLayers, ModelMemory, kv_bytes_per_token, model_memory
 from core.records import FloatArray, GraphMemory, IntArray, PoolPolicy, normalised_sizes
 from core.step_cost import line_at
 

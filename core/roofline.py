@@ -15,11 +15,11 @@ import numpy as np
 
 from core.cards import Card
 from core.errors import SettingError
-from core.model_config import num_layers, text_config, weight_element
-from core.model_memory import model_memory
+from core.model.config import num_layers, text_config, weight_element
+from core.model.memory import model_memory
+from core.model.weight_count import count_weights, expert_weights
 from core.records import FloatArray, Origin, SizeUnit, StepCost
 from core.step_cost import CAPTURE_MS
-from core.weight_count import count_weights, expert_weights
 
 
 @dataclass(frozen=True)

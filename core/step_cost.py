@@ -3,8 +3,9 @@
 Three rooms behind one door: cost_points evaluates, assumed_cost assumes, profile_cost measures.
 """
 
-from core.assumed_cost import CAPTURE_MS, assumed_graph_memory, assumed_step_cost
-from core.cost_points import (
+from core.cost.assumed import CAPTURE_MS, assumed_graph_memory, assumed_step_cost
+from core.cost.of_profile import cost_from_profile, fit_profile, memory_from_profile
+from core.cost.points import (
     capture_ms_at,
     check_units,
     eager_us_at,
@@ -12,7 +13,6 @@ from core.cost_points import (
     line_at,
     replay_us_at,
 )
-from core.profile_cost import cost_from_profile, fit_profile, memory_from_profile
 
 __all__ = [
     "CAPTURE_MS",

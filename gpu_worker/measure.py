@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.errors import ProjectError
-from core.model_shape import shape_of_config
+from core.model.shape import shape_of_config
 from core.records import MeasureRow, MeasureSpec, Profile, spec_from_json, to_json_dict
 from gpu_worker.session import Session
 

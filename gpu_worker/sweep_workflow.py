@@ -15,10 +15,10 @@ from core.errors import JobError
 from core.records import Trace
 from core.records.plain import to_plain
 from core.records.sweep import SweepRow
-from core.serving_sweep import serve_point
+from core.serving.spec import SweepPoint, SweepSpec, sweep_from_json
+from core.serving.sweep import serve_point
 from core.store import job_table
 from core.store.kinds.sweep import POINT_STEP, SWEEP
-from core.sweep_spec import SweepPoint, SweepSpec, sweep_from_json
 from gpu_worker.running import MAX_DEATHS, MAX_TRIES, RUNNING, Step, StepStoppedError
 
 

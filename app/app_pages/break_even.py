@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from app import compute, inputs, state, theme, traffic
+from app import compute, state, theme
 from app.charts.break_even import cumulative_figure, gain_figure
-from app.cost_inputs import chosen_cost
-from app.markdown_text import as_text
-from app.page_end import end_page
-from app.tables import verdict_rows
-from app.views import chart, table, traffic_caption
+from app.drawing.markdown_text import as_text
+from app.drawing.tables import verdict_rows
+from app.drawing.views import chart, table, traffic_caption
+from app.inputs import sets as inputs
+from app.inputs.cost import chosen_cost
+from app.web.page_end import end_page
+from app.workload import traffic
 from core.errors import ProjectError
 
 WHOLE = "the whole set"

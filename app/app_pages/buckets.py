@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import compute, inputs, state, traffic
+from app import compute, state
 from app.charts.padding import (
     SetView,
     cumulative_figure,
@@ -10,16 +10,18 @@ from app.charts.padding import (
     lost_time_figure,
     padding_figure,
 )
-from app.cost_inputs import chosen_cost
-from app.edit_view import show_editable
-from app.export_view import export_view
-from app.markdown_text import as_text
-from app.other_view import other_section
-from app.page_end import end_page
-from app.report_view import report_button
-from app.tables import comparison_rows
-from app.views import table, traffic_caption
-from app.worth_view import worth_section
+from app.deciding.edit_view import show_editable
+from app.deciding.export_view import export_view
+from app.deciding.worth_view import worth_section
+from app.drawing.markdown_text import as_text
+from app.drawing.tables import comparison_rows
+from app.drawing.views import table, traffic_caption
+from app.inputs import sets as inputs
+from app.inputs.cost import chosen_cost
+from app.report.button import report_button
+from app.web.page_end import end_page
+from app.workload import traffic
+from app.workload.other_view import other_section
 from core.errors import ProjectError
 
 PADDING, HITS = "Padding by step size", "Steps a bucket serves"

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from app import compute
-from app.calibration_view import engine_inputs, file_inputs, show_calibration
-from app.markdown_text import as_text
-from app.page_end import end_page
+from app.calibrating.view import engine_inputs, file_inputs, show_calibration
+from app.drawing.markdown_text import as_text
+from app.web.page_end import end_page
 from core.errors import ProjectError
 
 st.title("Calibrate", anchor=False)

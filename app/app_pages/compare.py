@@ -2,14 +2,16 @@
 
 import streamlit as st
 
-from app import compare_inputs, sessions, state
+from app import state
 from app.charts.compare import best_figure, sets_figure, steps_figure
-from app.compare import side_of, told_apart
-from app.compare_tables import compare_rows
-from app.markdown_text import as_text
-from app.page_end import end_page
+from app.drawing.markdown_text import as_text
+from app.drawing.views import chart, table
+from app.sessions import compare_inputs
+from app.sessions import current as sessions
+from app.sessions.compare import side_of, told_apart
+from app.sessions.compare_tables import compare_rows
 from app.theme import SET_COLOURS
-from app.views import chart, table
+from app.web.page_end import end_page
 from core.errors import ProjectError
 
 STEPS, BEST, EACH = "Step sizes", "Best possible", "Each set"

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import state
-from app.page_end import end_page
+from app.web.page_end import end_page
 from core.diagnose import diagnose
 from core.errors import ProjectError
 

@@ -2,10 +2,12 @@
 
 import streamlit as st
 
-from app import compute, engine_inputs, state, traffic
-from app.page_end import end_page
-from app.report_view import report_button
-from app.views import table
+from app import compute, state
+from app.drawing.views import table
+from app.inputs import engine as engine_inputs
+from app.report.button import report_button
+from app.web.page_end import end_page
+from app.workload import traffic
 from core.errors import ProjectError
 
 st.title("Engine", anchor=False)

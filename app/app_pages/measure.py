@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from app import jobs
-from app.job_view import chosen_jobs, show_jobs, show_workers
-from app.known_profiles import every_profile
-from app.measure_form import measure_form
-from app.page_end import end_page
-from app.profile_view import show_profile
+from app.measuring import jobs
+from app.measuring.form import measure_form
+from app.measuring.job_view import chosen_jobs, show_jobs, show_workers
+from app.measuring.known_profiles import every_profile
+from app.measuring.profile_view import show_profile
+from app.web.page_end import end_page
 from core.errors import ProjectError
 
 st.title("Measure", anchor=False)

@@ -2,15 +2,17 @@
 
 import streamlit as st
 
-from app import compute, inputs, state, theme, traffic
-from app.account_view import show_accounts
+from app import compute, state, theme
 from app.charts.memory import capacity_figure
-from app.cost_inputs import chosen_cost
-from app.markdown_text import as_text
-from app.memory_inputs import memory_inputs
-from app.page_end import end_page
-from app.tables import capacity_rows
-from app.views import chart, table
+from app.drawing.markdown_text import as_text
+from app.drawing.tables import capacity_rows
+from app.drawing.views import chart, table
+from app.inputs import sets as inputs
+from app.inputs.cost import chosen_cost
+from app.inputs.memory import memory_inputs
+from app.web.page_end import end_page
+from app.workload import traffic
+from app.workload.account_view import show_accounts
 from core.errors import ProjectError
 
 st.title("Memory", anchor=False)

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from app.not_faster_view import file_inputs, known_inputs, show_answer
-from app.page_end import end_page
+from app.measuring.not_faster_view import file_inputs, known_inputs, show_answer
+from app.web.page_end import end_page
 from core.errors import ProjectError
 from core.not_faster import why_not_faster
 from core.records import Origin

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.queue_view import show_queue
+from app.measuring.queue_view import show_queue
 
 st.title("Queue", anchor=False)
 st.caption(

@@ -2,18 +2,21 @@
 
 import streamlit as st
 
-from app import inputs, serving, state, traffic
-from app.cost_inputs import chosen_cost
-from app.page_end import end_page
-from app.serving_inputs import (
+from app import state
+from app.inputs import sets as inputs
+from app.inputs.cost import chosen_cost
+from app.serving import runs as serving
+from app.serving.inputs import (
     advanced_inputs,
     arrival_inputs,
     coming_inputs,
     serving_inputs,
     serving_limits,
 )
-from app.serving_view import latency_limit_inputs, show_runs
-from app.sweep_view import kept_sweep, sweep_section
+from app.serving.sweep_view import kept_sweep, sweep_section
+from app.serving.view import latency_limit_inputs, show_runs
+from app.web.page_end import end_page
+from app.workload import traffic
 from core.errors import ProjectError
 
 st.title("Serve", anchor=False)

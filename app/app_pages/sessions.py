@@ -2,9 +2,13 @@
 
 import streamlit as st
 
-from app import identity, session_list, session_view, share_view, state
-from app.markdown_text import as_text
-from app.report_view import report_button
+from app import state
+from app.drawing.markdown_text import as_text
+from app.report.button import report_button
+from app.sessions import list_view as session_list
+from app.sessions import share_view
+from app.sessions import view as session_view
+from app.web import identity
 from core.errors import ProjectError
 
 st.title("Sessions", anchor=False)

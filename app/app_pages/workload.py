@@ -2,14 +2,15 @@
 
 import streamlit as st
 
-from app import state, traffic
+from app import state
 from app.charts.lengths import steps_figure
-from app.markdown_text import as_text
-from app.page_end import end_page
-from app.reading_view import show_reading
-from app.serving_inputs import arrival_inputs, serving_inputs
-from app.upload import upload_inputs
-from app.views import chart
+from app.drawing.markdown_text import as_text
+from app.drawing.views import chart
+from app.serving.inputs import arrival_inputs, serving_inputs
+from app.web.page_end import end_page
+from app.workload import traffic
+from app.workload.reading_view import show_reading
+from app.workload.upload import upload_inputs
 
 st.title("Workload", anchor=False)
 st.caption(

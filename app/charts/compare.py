@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from app import theme
-from app.compare import Side, set_names
+from app.sessions.compare import Side, set_names
 from core.session_figures import Unit
 
 SCALES = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.csv_table import csv_text
+from core.text.csv_table import csv_text
 
 Row = dict[str, object]
 PANEL, SERIES, DETAIL = "panel", "series", "detail"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.plain_text import plain_line
+from core.text.plain_text import plain_line
 
 _MARKUP = re.compile(r"[<>&\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 TRACE_TEXTS = ("name", "x", "y", "customdata", "text")

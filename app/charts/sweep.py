@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 
 from app import theme
 from core.records.sweep import Figure, Sweep, SweepRow
-from core.sweep_answer import WITHIN
+from core.serving.answer import WITHIN
 
 FIGURE_WORDS: dict[Figure, str] = {
     "tpot_p50_ms": "TPOT p50 [ms]",

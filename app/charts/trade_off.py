@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import plotly.graph_objects as go
 
 from app import theme
-from core.trade_off import TradeOff, TradePoint
+from core.choice.trade_off import TradeOff, TradePoint
 
 HOVER = (
     "%{customdata[2]} graphs: mean step %{y:.4g} ms<br>graph memory %{customdata[0]}, "

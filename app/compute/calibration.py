@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.calibration_choice import CalibrationChoice
+from app.calibrating.choice import CalibrationChoice
 from app.compute.hashing import HASH
 from core.calibration.calibrate import calibrate, eager_table
 from core.calibration.calibrated import Calibration

@@ -11,11 +11,11 @@ from typing import Any
 import streamlit as st
 
 from app.compute.hashing import HASH
-from app.cost_choice import CostChoice
+from app.inputs.cost_choice import CostChoice
 from core import memory as memory_core
 from core.cards import card_named
+from core.cost.family import family_of
 from core.errors import ModelConfigError
-from core.profile_family import family_of
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import (
     GraphMemory,

@@ -8,18 +8,19 @@ from functools import partial
 
 import streamlit as st
 
-from app.best_choice import TIME, BestChoice
 from app.compute.engines import padding_by_engine
 from app.compute.hashing import HASH
-from app.engine_choice import EngineChoice
+from app.deciding.best_choice import TIME, BestChoice
+from app.inputs.engine_choice import EngineChoice
 from core import break_even as break_even_core
-from core.advice import change_sentence
 from core.buckets import Frontier, Limits, frontier
 from core.buckets.budget import budgeted_buckets
-from core.choice_check import check_choice
+from core.choice.advice import change_sentence
+from core.choice.check import check_choice
+from core.choice.holdout import HeldOut, hold_out, split_trace
+from core.choice.trade_off import TradeOff, lost_us_by_size, trade_off, trade_point, with_marks
+from core.cost.mean_step import mean_step_us
 from core.errors import CostUnitError
-from core.holdout import HeldOut, hold_out, split_trace
-from core.mean_step import mean_step_us
 from core.padding import PaddingReport, padding_report
 from core.records import (
     BucketSet,
@@ -32,7 +33,6 @@ from core.records import (
     Trace,
 )
 from core.step_cost import capture_ms_at
-from core.trade_off import TradeOff, lost_us_by_size, trade_off, trade_point, with_marks
 
 MAX_GRAPHS = 64
 

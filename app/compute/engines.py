@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app.compute.hashing import HASH
-from app.engine_choice import EngineChoice
+from app.inputs.engine_choice import EngineChoice
 from core.engines import ENGINES
 from core.engines.check import CheckReport, check
 from core.engines.export import Export, export

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from app.best_choice import BestChoice
-from app.calibration_choice import CalibrationChoice
-from app.cost_choice import CostChoice
-from app.engine_choice import EngineChoice
-from app.memory_choice import MemoryChoice
+from app.calibrating.choice import CalibrationChoice
+from app.deciding.best_choice import BestChoice
+from app.inputs.cost_choice import CostChoice
+from app.inputs.engine_choice import EngineChoice
+from app.inputs.memory_choice import MemoryChoice
 from core.buckets import Frontier, Limits
 from core.readers import ReadOptions
 from core.records import (

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.charts.memory import CapacityMark
 from app.compute.hashing import HASH
-from app.memory_choice import MemoryChoice
+from app.inputs.memory_choice import MemoryChoice
 from core import memory as memory_core
 from core.buckets import Frontier
 from core.records import (

@@ -9,8 +9,8 @@ import numpy as np
 import streamlit as st
 
 from app.compute.hashing import HASH
-from core.example_reading import example_reading as make_example
-from core.example_trace import gamma_arrivals
+from core.example.reading import example_reading as make_example
+from core.example.trace import gamma_arrivals
 from core.readers import ReadOptions, read
 from core.readers.common.lengths import weighted_percentiles
 from core.readers.reading import Reading

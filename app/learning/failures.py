@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app.learning.parts import choice, derivation_view, plain, switch
-from core.capture_errors import Rank
 from core.diagnose import Cause, diagnose
 from core.errors import ProjectError
+from core.failures.capture_errors import Rank
 from core.lab.failing_steps import HAZARDS
 from core.lab.failures import attempt
 

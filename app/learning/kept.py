@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app.drawing.views import chart, table
 from app.learning.figures import graph_figure
 from app.learning.parts import derivation_view, number
-from app.views import chart, table
 from core.lab.contract import what_a_graph_keeps
 
 TITLE = "What a graph keeps"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app import theme
+from app.drawing.views import chart
 from app.learning.figures import grouped_figure, line_figure
 from app.learning.parts import derivation_view, metrics, number
-from app.views import chart
 from core.lab.kv_budget import kv_budget, shared_pool
 
 TITLE = "Graphs against the KV cache"

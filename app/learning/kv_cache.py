@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app.drawing.views import chart, table
 from app.learning.figures import kv_figure
 from app.learning.parts import choice, derivation_view
-from app.views import chart, table
 from core.lab.kv_cache import KvRun, Padding, serve
 
 TITLE = "KV cache: growing behind one graph"

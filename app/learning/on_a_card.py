@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import jobs, state, theme
+from app import state, theme
+from app.drawing.markdown_text import as_text
+from app.drawing.views import table
 from app.learning.parts import choice, switch
-from app.markdown_text import as_text
-from app.views import table
+from app.measuring import jobs
 from core.errors import ProjectError
 from core.records import CaptureMode, MeasureRow, MeasureSpec
 from core.store.jobs import MeasureJob

@@ -6,8 +6,8 @@ import streamlit as st
 
 from app import theme
 from app.charts.break_even import cumulative_figure
+from app.drawing.views import chart
 from app.learning.parts import derivation_view, metrics, number
-from app.views import chart
 from core.break_even import cumulative_curves
 from core.lab.payback import StepModel, payback
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import compute, inputs, state, theme
+from app import compute, state, theme
+from app.drawing.views import chart, traffic_caption
+from app.inputs import sets as inputs
 from app.learning.figures import hits_figure
 from app.learning.parts import choice, derivation_view, metrics
-from app.traffic import current_traffic
-from app.views import chart, traffic_caption
+from app.workload.traffic import current_traffic
 from core.break_even import BucketBreakEven
 from core.lab.rare_bucket import rare_bucket
 

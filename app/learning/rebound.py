@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app import theme
+from app.drawing.views import chart
 from app.learning.figures import grouped_figure
 from app.learning.parts import derivation_view, number
-from app.views import chart
 from core.lab.rebound import rebound_input
 
 TITLE = "The rebound variable"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from app import compute, theme
+from app.drawing.views import chart, traffic_caption
+from app.inputs.parsing import parse_sizes
 from app.learning.figures import line_figure, slots_figure
 from app.learning.parts import derivation_view, metrics, number, switch
-from app.parsing import parse_sizes
-from app.traffic import current_traffic
-from app.views import chart, traffic_caption
+from app.workload.traffic import current_traffic
 from core.errors import ProjectError
 from core.lab.shape_buckets import BATCHES, count_slots, fewer_buckets
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app import theme
+from app.drawing.views import chart, table
 from app.learning.figures import grouped_figure
 from app.learning.parts import derivation_view, number, switch
-from app.views import chart, table
 from core.lab.side_effects import frozen_branch, side_effects
 
 TITLE = "Frozen branch, counters, prints"

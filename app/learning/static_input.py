@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app import theme
+from app.drawing.views import chart
 from app.learning.figures import grouped_figure
 from app.learning.parts import answered, derivation_view, guess, metrics, number, switch
-from app.views import chart
 from core.lab.static_input import two_replays, warm_up_outcomes
 
 TITLE = "Static input: fill, replay, clone"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app import theme
+from app.drawing.views import chart
 from app.learning.figures import grouped_figure, streams_figure
 from app.learning.parts import derivation_view, metrics, number, switch
-from app.views import chart
 from core.lab.two_streams import Pipeline, TwoStreams, two_streams
 
 TITLE = "Two streams and double buffering"

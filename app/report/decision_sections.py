@@ -8,12 +8,12 @@ from app import compute, theme
 from app.charts.break_even import cumulative_figure, gain_figure
 from app.charts.padding import SetView, frontier_figure, padding_figure
 from app.charts.trade_off import trade_off_figure
+from app.drawing.tables import comparison_rows, verdict_rows
 from app.report.document import Block, Chart, Facts, Section, Table, said
 from app.report.work import Work
-from app.tables import comparison_rows, verdict_rows
-from core.advice import advice
+from core.choice.advice import advice
+from core.choice.trade_off import TradeOff
 from core.errors import ProjectError
-from core.trade_off import TradeOff
 
 WORDS = (
     "waste = padded slots / slots replayed; overhead = padded / useful; coverage = steps that run "

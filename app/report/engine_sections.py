@@ -5,11 +5,11 @@ from __future__ import annotations
 from app import compute, theme
 from app.charts.memory import capacity_figure
 from app.charts.serving import Served, latency_figure, series_figure
+from app.drawing.tables import capacity_rows
 from app.report.document import Block, Chart, Code, Facts, Section, Table, said
 from app.report.work import Work
-from app.serving import run_key
-from app.serving_tables import served_rows
-from app.tables import capacity_rows
+from app.serving.runs import run_key
+from app.serving.tables import served_rows
 from core.engines import ENGINES
 from core.engines.plan import Finding
 from core.errors import ProjectError, SettingError

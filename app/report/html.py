@@ -20,10 +20,10 @@ from plotly.offline import get_plotlyjs
 
 from app.charts.figure_data import title_of
 from app.charts.literal import literal_figure
-from app.quantity import Quantity
+from app.drawing.quantity import Quantity
 from app.report.document import Block, Chart, Code, Facts, Report, Section, Sentences, Table
 from app.report.markup import Markup, element, escaped, joined
-from core.plain_text import file_stem
+from core.text.plain_text import file_stem
 
 FOLDER = Path(__file__).parent
 LONG_TEXT = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-from core.plain_text import plain_lines
+from core.text.plain_text import plain_lines
 
 
 class Markup(str):

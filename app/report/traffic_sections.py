@@ -7,8 +7,8 @@ import numpy as np
 from app import compute, theme
 from app.charts.lengths import lengths_figure, steps_figure
 from app.charts.step_cost import step_cost_figure
-from app.inputs import GRADE_WORDS
-from app.quantity import Quantity
+from app.drawing.quantity import Quantity
+from app.inputs.sets import GRADE_WORDS
 from app.report.document import Block, Chart, Facts, Section, Table, said
 from app.report.work import Work
 from core.histogram import log_bins

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from app import compute, state
-from app.best_choice import BestChoice
-from app.engine_choice import EngineChoice
-from app.memory_choice import MemoryChoice
-from app.serving import Plan
-from app.serving_choice import ServingLimits
-from app.traffic import Traffic
+from app.deciding.best_choice import BestChoice
+from app.inputs.engine_choice import EngineChoice
+from app.inputs.memory_choice import MemoryChoice
+from app.serving.choice import ServingLimits
+from app.serving.runs import Plan
+from app.workload.traffic import Traffic
 from core.records import BucketSet, Profile, StepHistogram, Trace
 from core.simulate import SimulationResult
 

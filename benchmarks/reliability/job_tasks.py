@@ -7,13 +7,13 @@ from dataclasses import asdict
 
 from benchmarks.reliability.session_writer import reading_of
 from core.records import MeasureSpec, ModelShape
+from core.serving.spec import SweepSet, SweepSpec
 from core.simulate import Machine
 from core.step_cost import assumed_graph_memory, assumed_step_cost
 from core.store.jobs import JobClient
 from core.store.kinds.measure import MeasureJob
 from core.store.kinds.sweep import SweepJob
 from core.store.states import JobState
-from core.sweep_spec import SweepSet, SweepSpec
 
 TINY = ModelShape(
     name="tiny",

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.assumed_cost import CAPTURE_MS
 from core.calibration.beside import Comparison
 from core.calibration.check import SizeGroups, StepCheck
 from core.calibration.evidence import Evidence
+from core.cost.assumed import CAPTURE_MS
 from core.records import StepCost
 from core.simulation.machine import Machine
 from core.simulation.step_times import PrefillCost

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.calibration.lockstep import StepSamples
-from core.cost_curves import isotonic, nonnegative_least_squares
-from core.cost_fit import fit_curve
+from core.cost.curves import isotonic, nonnegative_least_squares
+from core.cost.fit import fit_curve
 from core.errors import SettingError
 from core.padding import bucket_of
 from core.records import FloatArray, IntArray, Origin, StepCost

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from core.calibration.lockstep import StepSamples
-from core.cost_fit import fit_curve
+from core.cost.fit import fit_curve
 from core.errors import SettingError
 from core.padding import bucket_of
 from core.records import FloatArray, Origin, StepCost

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from core.calibration.model import StepModel, is_model, model_from_json
+from core.cost.family import ProfileFamily, family_of
 from core.errors import RecordError, SettingError
-from core.profile_family import ProfileFamily, family_of
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import GraphMemory, Profile, StepCost, profile_from_json
 from core.simulate import family_times

@@ -12,7 +12,7 @@ from core.commands._numbers import number
 from core.errors import ModelConfigError, SettingError
 from core.memory import BLOCK_SIZE_TOKENS, kv_capacity, kv_tokens
 from core.memory_plan import MemoryPlan
-from core.model_memory import ModelMemory, model_memory
+from core.model.memory import ModelMemory, model_memory
 
 NAME = "kv"
 HELP = "KV cache left beside the graphs: requests, blocks and tokens"

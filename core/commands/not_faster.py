@@ -17,9 +17,9 @@ from core.commands._cost import (
 )
 from core.commands._numbers import whole_list
 from core.commands._traffic import add_limits, add_traffic, chosen_steps, simulated_steps
+from core.cost.family import ProfileFamily, family_of
 from core.not_faster import PARTS, Answer, TimeSplit, why_not_faster
 from core.not_faster.gather import Part, gather, read_part
-from core.profile_family import ProfileFamily, family_of
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import StepCost, StepHistogram
 from core.simulate import family_times

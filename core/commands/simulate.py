@@ -16,7 +16,7 @@ from core.commands._cost import (
 )
 from core.commands._numbers import number, whole_list
 from core.errors import SettingError
-from core.example_trace import gamma_arrivals
+from core.example.trace import gamma_arrivals
 from core.metrics import Percentiles
 from core.readers import read
 from core.records import SizeUnit, StepCost, StepHistogram, Trace

@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from core.advice import advice, slot_advice
-from core.baselines import Baseline, engine_baselines
 from core.buckets import Dispatch, Frontier, FrontierPoint, Limits, frontier
 from core.buckets.budget import budgeted_buckets
+from core.choice.advice import advice, slot_advice
+from core.choice.baselines import Baseline, engine_baselines
+from core.choice.trade_off import trade_off
 from core.commands._cost import Costs, add_profile, chosen_costs
 from core.commands._numbers import number, percent, sizes_text, whole_list
 from core.commands._traffic import add_trace, add_traffic, steps_for_tuning
@@ -17,7 +18,6 @@ from core.errors import SettingError
 from core.memory import graph_bytes
 from core.records import BucketSet, PoolPolicy, SizeUnit, StepHistogram
 from core.step_cost import assumed_step_cost
-from core.trade_off import trade_off
 
 NAME = "tune"
 HELP = "the exact best capture sizes for a histogram or a trace"

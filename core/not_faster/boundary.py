@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from core.cost.of_profile import memory_from_profile
 from core.errors import ProjectError
 from core.memory import graph_bytes
 from core.not_faster.answer import Evidence, Group, GroupFacts
 from core.not_faster.known import EngineFacts, Known
 from core.not_faster.time_split import TimeSplit
 from core.not_faster.words import share_text, us_text
-from core.profile_cost import memory_from_profile
 from core.records import CaptureMode, Origin, Profile
 from core.speed import piecewise_overhead
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from core.cost.family import ProfileFamily, timed_sizes
 from core.diagnose import Cause, diagnose
 from core.engines import ENGINES
 from core.engines.check import CheckReport, check
@@ -19,7 +20,6 @@ from core.not_faster.engine_facts import ENGINE_OF_FORMAT, engine_facts
 from core.not_faster.known import EngineFacts, Known
 from core.not_faster.times import fits
 from core.padding import EAGER, PaddingReport, dispatched_report, padding_report
-from core.profile_family import ProfileFamily, timed_sizes
 from core.readers import Reading, read
 from core.records import (
     Origin,

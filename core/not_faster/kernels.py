@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from core.cost.row_bound import NEAR
 from core.not_faster.answer import Evidence, Group, GroupFacts, Verdict
 from core.not_faster.known import Known
 from core.not_faster.time_split import TimeSplit
 from core.not_faster.words import share_text, sizes_text, us_text
 from core.padding import PaddingReport
 from core.records import Origin
-from core.row_bound import NEAR
 
 MATTERS = 0.05
 """A gain or a loss below this share of a step is not felt."""

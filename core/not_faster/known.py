@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from core.cost.family import ProfileFamily
 from core.diagnose import Cause
 from core.padding import PaddingReport
-from core.profile_family import ProfileFamily
 from core.records import StepCost, StepHistogram
 
 

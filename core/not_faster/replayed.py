@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core.capture_errors import Rank
 from core.diagnose import Cause
+from core.failures.capture_errors import Rank
 from core.not_faster.answer import Evidence, Group, GroupFacts, Verdict
 from core.not_faster.known import EngineFacts, Known
 from core.not_faster.time_split import TimeSplit

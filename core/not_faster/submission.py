@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from core.cost.row_bound import REPLAY_IS_DEVICE, Bound, crossover, row_bound
 from core.not_faster.answer import Evidence, Group, GroupFacts, Verdict
 from core.not_faster.known import EngineFacts, Known
 from core.not_faster.time_split import TimeSplit
 from core.not_faster.words import share_text, us_text
 from core.records import FloatArray, MeasureRow, Origin, StepHistogram
-from core.row_bound import REPLAY_IS_DEVICE, Bound, crossover, row_bound
 from core.speed import flatness
 
 WAITS = 0.5

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.cost_points import eager_us_at, replay_us_at
+from core.cost.points import eager_us_at, replay_us_at
 from core.not_faster.times import Times
 from core.padding import EAGER, PaddingReport
 from core.records import FloatArray, IntArray, Origin, StepHistogram

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.cost_points import eager_us_at, graph_step_us_at, line_at
+from core.cost.family import ProfileFamily
+from core.cost.points import eager_us_at, graph_step_us_at, line_at
 from core.not_faster.known import EngineFacts, Known
 from core.padding import EAGER, bucket_of
-from core.profile_family import ProfileFamily
 from core.records import (
     CaptureMode,
     FloatArray,

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.context_grid import context_grid
-from core.cost_curves import nonnegative_least_squares
+from core.cost.context_grid import context_grid
+from core.cost.curves import nonnegative_least_squares
+from core.cost.family import ProfileFamily
+from core.cost.of_profile import cost_from_profile
 from core.errors import SettingError
-from core.model_memory import kv_bytes_per_token
-from core.profile_cost import cost_from_profile
-from core.profile_family import ProfileFamily
+from core.model.memory import kv_bytes_per_token
 from core.records import FloatArray, IntArray, Origin, Profile, StepCost
 from core.simulation.step_times import PrefillCost, assumed_prefill, most_context_us
 

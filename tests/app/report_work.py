@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app import compute, state
-from app.best_choice import BestChoice
-from app.cost_choice import CostChoice
-from app.engine_choice import EngineChoice
-from app.memory_choice import MemoryChoice
+from app.deciding.best_choice import BestChoice
+from app.inputs.cost_choice import CostChoice
+from app.inputs.engine_choice import EngineChoice
+from app.inputs.memory_choice import MemoryChoice
 from app.report.work import ChosenSet, ExportChoice, PayBack, ServedRuns, Work
-from app.serving import EAGER, Plan, run_key
-from app.serving_choice import ServingLimits, machine_of, requests_of
-from app.traffic import Traffic
-from core.example_reading import example_reading
+from app.serving.choice import ServingLimits, machine_of, requests_of
+from app.serving.runs import EAGER, Plan, run_key
+from app.workload.traffic import Traffic
+from core.example.reading import example_reading
 from core.records import BucketSet, PoolPolicy, StepHistogram
 from core.simulate import simulate
 

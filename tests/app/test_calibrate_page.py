@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.session_document import NOT_KEPT
+from app.sessions.document import NOT_KEPT
 from core.calibration.calibrate import calibrate
 from core.calibration.example import example_evidence
 from core.calibration.model import model_from_json

@@ -15,12 +15,12 @@ from app.charts.literal import literal, literal_figure
 from app.charts.measured import step_time_figure
 from app.charts.padding import SetView, padding_figure
 from app.charts.trade_off import trade_off_figure
-from app.quantity import Quantity
-from app.table_data import rows_csv
+from app.drawing.quantity import Quantity
+from app.drawing.table_data import rows_csv
+from core.choice.trade_off import trade_off
 from core.padding import padding_report
 from core.records import BucketSet, MeasureRow, PoolPolicy, StepHistogram
 from core.step_cost import assumed_graph_memory, assumed_step_cost
-from core.trade_off import trade_off
 
 BATCHES = StepHistogram.from_mapping({1: 1, 3: 1, 5: 1, 8: 1})
 

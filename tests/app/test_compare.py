@@ -125,7 +125,7 @@ def test_a_session_beside_its_own_past(two):
 def test_comparing_changes_nothing(two):
     """Neither session gets a version from being looked at, nor the open one another choice."""
     first, first_id, _, second_id = two
-    from app import sessions
+    from app.sessions import current as sessions
 
     before = [sessions.store().head(i, "local").version for i in (first_id, second_id)]
     to_page(first, "compare.py")

@@ -6,7 +6,7 @@ import gc
 import tomllib
 import weakref
 
-from app.garbage import Collector
+from app.web.garbage import Collector
 from tests.conftest import ROOT
 
 

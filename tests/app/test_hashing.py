@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.compute import hashing
 from app.compute.hashing import content_digest
-from app.cost_choice import CostChoice
+from app.inputs.cost_choice import CostChoice
 from core.records import DeviceInfo, MeasureRow, MeasureSpec, Profile
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.identity import guest_of, person_of_claims
-from app.login import may_enter, provider_names
+from app.web.identity import guest_of, person_of_claims
+from app.web.login import may_enter, provider_names
 from core.errors import SettingError
 from core.records.session import checked_name
 from tests.app.apptest import open_app

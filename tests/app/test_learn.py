@@ -232,7 +232,7 @@ def test_without_a_card_the_page_says_how_to_run_it():
 
 def test_a_card_captures_and_compares(monkeypatch):
     """With a worker that has a card the job is sent to its queue and its rows are shown."""
-    from app import jobs
+    from app.measuring import jobs
 
     spec = MeasureSpec((1, 2))
     rows = (

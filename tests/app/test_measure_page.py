@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app import jobs
+from app.measuring import jobs
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import MeasureRow, MeasureSpec, Profile
 from core.store.jobs import JobStatus, MeasureJob, WorkerInfo

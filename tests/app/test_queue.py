@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
-from core.example_trace import example_trace
+from core.example.trace import example_trace
 from core.readers.reading import Reading
 from core.records import BucketSet, Grade, MeasureSpec
+from core.serving.spec import SweepSpec, sweep_sets
 from core.simulate import Machine
 from core.step_cost import assumed_graph_memory, assumed_step_cost
 from core.store import workers as heartbeats
@@ -19,7 +20,6 @@ from core.store.database import JOBS, WORKERS, make_engine
 from core.store.jobs import JobClient, JobStatus
 from core.store.kinds import MEASURE, SWEEP
 from core.store.workers import Identity
-from core.sweep_spec import SweepSpec, sweep_sets
 from tests.app.apptest import open_app, table_row, texts, to_page
 
 pytestmark = pytest.mark.usefixtures("own_database")
@@ -136,7 +136,7 @@ def test_somebody_elses_job_can_be_seen_and_not_ended(client: JobClient):
 
 def test_the_session_of_a_job_is_named_to_its_members(client: JobClient):
     """A sweep sent from a kept session says from which."""
-    from app import sessions
+    from app.sessions import current as sessions
     from core.records.session import TuningSession
 
     name = "Night <b>shift</b> [x](http://y)"

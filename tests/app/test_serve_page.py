@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.example_trace import example_trace, gamma_arrivals
+from core.example.trace import example_trace, gamma_arrivals
 from core.records import Trace
 from core.simulate import Machine, simulate
 from core.step_cost import assumed_step_cost

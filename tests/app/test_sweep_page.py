@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 import pytest
 import streamlit as st
 
-from app import sweep_view
-from core.example_reading import example_reading
+from app.serving import sweep_view
+from core.example.reading import example_reading
 from core.records.sweep import Sweep
-from core.serving_sweep import sweep
+from core.serving.sweep import sweep
 from core.store.jobs import JobClient, JobStatus
 from tests.app.apptest import figure, numbers, open_app, texts, to_page
 from tests.conftest import ROOT
@@ -180,7 +180,7 @@ def test_a_sweep_that_is_gone_is_one_sentence():
 
 def test_a_kept_session_names_its_sweep():
     """The job is among the session's, so that no tidying up deletes it, and comes back with it."""
-    from app import sessions
+    from app.sessions import current as sessions
 
     at = press(open_serve(), "sweep_as_job")
     job_id = at.session_state["bucketwise"].values["sweep_job"]

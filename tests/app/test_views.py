@@ -35,7 +35,7 @@ def test_csv_is_made_when_it_is_asked_for(monkeypatch):
         raise AssertionError("made while the page was drawn")
 
     for name in ("figure_csv", "rows_csv"):
-        monkeypatch.setattr(f"app.views.{name}", made)
+        monkeypatch.setattr(f"app.drawing.views.{name}", made)
     at = open_app("buckets.py", example="1")
     labels = [button.proto.label for button in at.get("download_button")]
     assert labels.count("CSV") == len(at.get("plotly_chart")) + len(at.dataframe) == 3
@@ -45,7 +45,7 @@ def test_a_table_shows_no_terminal_escapes():
     """Controls in a text from outside are taken out before it is shown."""
 
     def page():
-        from app.views import table
+        from app.drawing.views import table
 
         table([{"name": "red \x1b[31mname\x1b[0m\u202e", "n": 1}], "names")
 

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.login_return import place_of
-from app.web_headers import content_policy
-from app.web_origin import is_own_page
+from app.web.headers import content_policy
+from app.web.login_return import place_of
+from app.web.origin import is_own_page
 from tests.app.dashboard import dashboard
 
 pytestmark = pytest.mark.xdist_group("browser")

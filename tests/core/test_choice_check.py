@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.buckets import frontier, set_cost
-from core.choice_check import check_choice, point_noise
+from core.choice.check import check_choice, point_noise
 from core.errors import SettingError
 from core.records import (
     DeviceInfo,

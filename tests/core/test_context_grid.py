@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.context_grid import context_grid
+from core.cost.context_grid import context_grid
+from core.cost.family import family_of, same_step
 from core.errors import SettingError
-from core.profile_family import family_of, same_step
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import CaptureMode, DeviceInfo, MeasureRow, MeasureSpec, Origin, Profile
 from core.step_cost import cost_from_profile

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.csv_table import csv_text, field_text
-from core.plain_text import FORMULA_SIGNS, cell_text, file_stem, plain_line, plain_lines
+from core.text.csv_table import csv_text, field_text
+from core.text.plain_text import FORMULA_SIGNS, cell_text, file_stem, plain_line, plain_lines
 
 
 def read_back(text: str) -> list[list[str]]:

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from core.__main__ import main
-from core.capture_errors import RULES, Rank
 from core.diagnose import MOST_CAUSES, diagnose
 from core.errors import FileContentError
+from core.failures.capture_errors import RULES, Rank
 from tests.conftest import DATA
 from tests.core.cases import case
 

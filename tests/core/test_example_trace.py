@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import SettingError
-from core.example_trace import example_trace, gamma_arrivals, poisson_arrivals
+from core.example.trace import example_trace, gamma_arrivals, poisson_arrivals
 from core.records import Trace
 
 LENGTHS = Trace(np.full(20_000, 100), np.full(20_000, 10), name="lengths")

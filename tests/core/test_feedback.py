@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from core.choice.feedback import steady_states
 from core.errors import SettingError
-from core.feedback import steady_states
 from tests.core.cases import case
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.choice.holdout import hold_out, split_steps, split_trace
 from core.errors import HistogramError, SettingError
-from core.holdout import hold_out, split_steps, split_trace
 from core.records import Origin, StepCost, StepHistogram, Trace
 
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.buckets import set_cost
+from core.cost.mean_step import mean_step_us
 from core.engines import ENGINES
 from core.engines.padding import engine_padding
 from core.errors import CostUnitError, HistogramError
-from core.mean_step import mean_step_us
 from core.padding import padding_report
 from core.records import Origin, SizeUnit, StepCost, StepHistogram
 from core.step_cost import assumed_step_cost

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import ModelConfigError, SettingError
 from core.memory import request_kv_bytes
-from core.model_memory import kv_bytes_per_token, model_memory
+from core.model.memory import kv_bytes_per_token, model_memory
 from tests.conftest import DATA
 from tests.core.cases import case
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from core.errors import ProjectError
-from core.model_config_kept import KEYS, PARTS, kept_config
-from core.model_memory import model_memory
-from core.model_shape import shape_of_config
+from core.model.config_kept import KEYS, PARTS, kept_config
+from core.model.memory import model_memory
+from core.model.shape import shape_of_config
 from tests.conftest import DATA, ROOT
 
 CONFIGS: dict[str, Any] = json.loads((DATA / "model_configs" / "configs.json").read_text())

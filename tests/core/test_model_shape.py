@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import ModelConfigError
-from core.model_shape import shape_of_config
+from core.model.shape import shape_of_config
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.cost.family import family_of
+from core.cost.mean_step import mean_step_us
 from core.errors import ProjectError
-from core.mean_step import mean_step_us
 from core.not_faster import PARTS, EngineFacts, Group, Known, Replays, Verdict, why_not_faster
 from core.not_faster.gather import gather, read_part
 from core.padding import padding_report
-from core.profile_family import family_of
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import (
     CaptureMode,

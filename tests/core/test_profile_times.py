@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.context_grid import context_grid
+from core.cost.context_grid import context_grid
+from core.cost.family import family_of
 from core.errors import SettingError
-from core.profile_family import family_of
 from core.records import DeviceInfo, MeasureRow, MeasureSpec, ModelShape, Origin, Profile
 from core.simulate import Machine, family_times, prefill_from_profile, step_times
 from core.step_cost import cost_from_profile

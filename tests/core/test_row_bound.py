@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.cost.row_bound import Bound, crossover, row_bound, saved_us
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import MeasureRow, SizeUnit
-from core.row_bound import Bound, crossover, row_bound, saved_us
 from tests.core.cases import case
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from core.capture_errors import RULES
 from core.diagnose import diagnose
+from core.failures.capture_errors import RULES
+from core.failures.row_failures import UNKNOWN, row_failure, row_failures
 from core.records import MeasureRow
-from core.row_failures import UNKNOWN, row_failure, row_failures
 
 
 @pytest.mark.parametrize(

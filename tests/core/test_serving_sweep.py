@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from core.errors import SettingError
-from core.example_trace import example_trace
+from core.example.trace import example_trace
 from core.memory import graph_bytes
 from core.records import BucketSet, GraphMemory, Origin, PoolPolicy
 from core.records.sweep import Sweep, SweepRow
-from core.serving_sweep import (
+from core.serving.spec import SweepSpec, sweep_sets
+from core.serving.sweep import (
     machine_beside_graphs,
     pays_to_compile,
     seconds_left,
@@ -21,7 +22,6 @@ from core.serving_sweep import (
 )
 from core.simulate import Machine, simulate
 from core.step_cost import assumed_step_cost
-from core.sweep_spec import SweepSpec, sweep_sets
 from core.trace_changes import scaled_arrivals, with_prefix_hit_rate
 
 GIB = 2**30

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import SettingError
 from core.records import Origin, StepCost, Trace
-from core.serving_verdict import ServedSet, verdict
+from core.serving.verdict import ServedSet, verdict
 from core.simulate import Machine, PrefillCost, SimulationResult, simulate
 
 PREFILL = PrefillCost(0.0, 0.0, 0.0, 0, Origin.ASSUMED, "by hand")

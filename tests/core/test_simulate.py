@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import CaptureSizesError, SettingError
-from core.example_trace import example_trace
+from core.example.trace import example_trace
 from core.records import Origin, SizeUnit, StepCost, Trace
 from core.simulate import (
     Machine,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cost_curves import isotonic, nonnegative_least_squares
-from core.cost_fit import fit_curve
+from core.cost.curves import isotonic, nonnegative_least_squares
+from core.cost.fit import fit_curve
 from core.errors import SettingError
 
 SIZES = np.array([1, 2, 4, *range(8, 257, 8)])

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import SettingError
 from core.records.sweep import Sweep, SweepRow
-from core.sweep_answer import load_answer, serving_text, todays_load
+from core.serving.answer import load_answer, serving_text, todays_load
 
 
 def row(graphs: int, kv_tokens: int, goodput: float | None = None, **figures) -> SweepRow:

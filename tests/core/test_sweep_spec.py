@@ -11,9 +11,7 @@ import pytest
 
 from core.errors import CaptureSizesError, RecordError, SettingError
 from core.records import BucketSet, GraphMemory, Origin, PoolPolicy
-from core.simulate import Machine, PrefillCost
-from core.step_cost import assumed_step_cost
-from core.sweep_spec import (
+from core.serving.spec import (
     EAGER,
     SweepSet,
     SweepSpec,
@@ -22,6 +20,8 @@ from core.sweep_spec import (
     sweep_sets,
     sweep_to_json,
 )
+from core.simulate import Machine, PrefillCost
+from core.step_cost import assumed_step_cost
 
 MEMORY = GraphMemory(np.array([1, 8]), np.array([1.0, 2.5]), np.zeros(2), Origin.ASSUMED, "hand")
 PREFILL = PrefillCost(1.0, 0.1, 0.01, 256, Origin.FITTED, "hand", us_per_pair=1e-4)

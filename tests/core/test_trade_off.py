@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from core.advice import advice, change_sentence, slot_advice
-from core.baselines import engine_baselines
 from core.buckets import frontier
+from core.choice.advice import advice, change_sentence, slot_advice
+from core.choice.baselines import engine_baselines
+from core.choice.trade_off import (
+    TradePoint,
+    knee,
+    lost_us_by_size,
+    trade_off,
+    trade_point,
+    with_marks,
+)
 from core.errors import HistogramError
 from core.padding import padding_report
 from core.records import (
@@ -21,14 +29,6 @@ from core.records import (
     StepHistogram,
 )
 from core.step_cost import assumed_graph_memory, assumed_step_cost
-from core.trade_off import (
-    TradePoint,
-    knee,
-    lost_us_by_size,
-    trade_off,
-    trade_point,
-    with_marks,
-)
 from tests.core.strategies import histograms, rising_costs
 
 MIB = 2**20

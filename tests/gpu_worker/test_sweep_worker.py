@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from core.example_trace import example_trace
+from core.example.trace import example_trace
 from core.readers.reading import Reading
 from core.records import BucketSet, Grade, Trace
-from core.serving_sweep import sweep
+from core.serving.spec import SweepSpec, sweep_sets
+from core.serving.sweep import sweep
 from core.simulate import Machine
 from core.step_cost import assumed_graph_memory, assumed_step_cost
 from core.store.database import JOBS, make_engine
 from core.store.jobs import JobClient
 from core.store.states import JobStatus
 from core.store.tables import BLOBS
-from core.sweep_spec import SweepSpec, sweep_sets
 from tests.gpu_worker.conftest import (
     BOTH_DATABASES,
     STOPS_WITHIN_S,

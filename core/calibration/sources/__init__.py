@@ -17,10 +17,10 @@ from core.calibration.sources import (
     vllm_log,
 )
 from core.errors import FileContentError, ProjectError
-from core.plain_text import plain_line
 from core.readers.common.head import Head
 from core.readers.common.source import open_source
 from core.readers.options import ReadOptions
+from core.text.plain_text import plain_line
 
 MAX_NAME_CHARS = 120
 SOURCES = (engine_run, decode_table, trtllm_stats, vllm_log, sglang_log, trtllm_log, step_table)

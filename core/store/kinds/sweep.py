@@ -8,15 +8,15 @@ from typing import Any
 
 from core.records.session_json import parse_json
 from core.records.sweep import Sweep, SweepRow
-from core.store.kinds.kind import Kind, Step, last_end_s, outputs
-from core.store.states import JobState, JobStatus
-from core.sweep_spec import (
+from core.serving.spec import (
     SweepPoint,
     SweepSpec,
     sweep_from_json,
     sweep_row_from_json,
     sweep_to_json,
 )
+from core.store.kinds.kind import Kind, Step, last_end_s, outputs
+from core.store.states import JobState, JobStatus
 
 POINT_STEP = "serve_point"
 SIMULATE_QUEUE = "simulate"

@@ -8,9 +8,10 @@ import pytest
 import sqlalchemy as sa
 
 from core.errors import JobError, RecordError
-from core.example_trace import example_trace
+from core.example.trace import example_trace
 from core.readers.reading import Reading
 from core.records import BucketSet, Grade, MeasureSpec
+from core.serving.spec import SweepSpec, sweep_sets
 from core.simulate import Machine
 from core.step_cost import assumed_graph_memory, assumed_step_cost
 from core.store import job_table
@@ -21,7 +22,6 @@ from core.store.prune import Retention, prune
 from core.store.sessions import SessionStore
 from core.store.states import UnreadableJob
 from core.store.tables import BLOBS
-from core.sweep_spec import SweepSpec, sweep_sets
 from tests.core.store.session_cases import DOCUMENT, READING
 
 TRACE = example_trace(num_requests=40)

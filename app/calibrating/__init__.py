@@ -1,0 +1,1 @@
+"""The Calibrate page's pieces, and the fitted models that a session keeps."""

@@ -1,0 +1,1 @@
+"""The Buckets page's pieces: choosing, editing, judging and exporting bucket sets."""

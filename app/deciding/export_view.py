@@ -1,0 +1,59 @@
+"""A chosen set as the text to paste into the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import compute, state
+from app.inputs import sets as inputs
+from core.engines import ENGINES
+from core.errors import ProjectError
+from core.records import BucketSet
+
+NEWEST = "newest known"
+
+
+def export_view(sets: Sequence[BucketSet]) -> None:
+    """Set, engine and release; the setting in each form there is, with what would be altered."""
+    st.subheader("Paste it into your engine", anchor=False)
+    names = [s.name for s in sets]
+    if state.value("export_set", names[-1]) not in names:
+        state.set_values({"export_set": names[-1]})
+    left, middle, right = st.columns(3)
+    left.selectbox("Bucket set", names, key=state.remember("export_set", names[-1]))
+    middle.selectbox(
+        "Engine",
+        list(ENGINES),
+        format_func=lambda name: ENGINES[name].label,
+        key=state.remember("export_engine", next(iter(ENGINES))),
+    )
+    engine = ENGINES[state.keep("export_engine")]
+    key = f"export_version_{engine.id}"
+    right.selectbox("Release", [NEWEST, *engine.versions], key=state.remember(key, NEWEST))
+    version = state.keep(key)
+    picked = next(s for s in sets if s.name == state.keep("export_set"))
+    try:
+        found = compute.exported(
+            engine.id,
+            None if version == NEWEST else version,
+            picked.sizes,
+            inputs.shared_settings(engine.id),
+        )
+    except ProjectError as error:
+        st.warning(str(error))
+        st.code(", ".join(map(str, picked.sizes)), language=None, wrap_lines=True)
+        return
+    for warning in found.warnings:
+        st.warning(warning)
+    form = st.segmented_control(
+        "Form",
+        [form.name for form in found.forms],
+        default=found.forms[0].name,
+        key=f"form_{engine.id}_{len(found.forms)}",
+    )
+    chosen = found.form(form or found.forms[0].name)
+    st.code(chosen.text, language=chosen.language, wrap_lines=True)
+    if picked.note:
+        st.caption(picked.note)

@@ -1,0 +1,1 @@
+"""Tables, charts and texts as every page draws them."""

@@ -1,0 +1,1 @@
+"""Widgets into frozen dataclasses, a file a subject."""

@@ -1,0 +1,190 @@
+"""Widgets to frozen choices: the bucket sets to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import compute, state
+from app.deciding.best_choice import best_choice, best_inputs, k_inputs
+from app.drawing.markdown_text import as_text
+from app.inputs.cost import chosen_cost
+from app.inputs.engine_choice import EngineChoice
+from app.inputs.engine_defaults import engine_default, shared_settings
+from app.inputs.parsing import parse_sizes
+from app.workload.other_traffic import other_inputs, with_others
+from core.engines import ENGINES
+from core.errors import ProjectError, SettingError
+from core.records import BucketSet, SizeUnit, StepHistogram
+
+POWERS = "Powers of two"
+BEST = "Best possible"
+OWN = "My list"
+FROM_LOG = "Your engine (from the log)"
+TODAY = "Your engine today"
+DEFAULT_SETS = ("vllm", POWERS, BEST)
+
+GRADE_WORDS = {
+    "A": "Step sizes: the bucket fit is computed from them directly, nothing is simulated.",
+    "B": "Requests with arrivals: step sizes come from simulating the engine on them.",
+    "C": "Lengths without arrivals: step sizes need a request rate, which you type in.",
+    "D": "Sums or coarse buckets: only bounds can be told, no exact distribution.",
+}
+
+
+def today() -> EngineChoice | None:
+    """The engine as set on the Engine page, once it captures something."""
+    return state.session().values.get("engine_choice")
+
+
+def engine_of(bucket_set: BucketSet) -> EngineChoice | None:
+    """The engine whose own list a set is, and whose rule its steps follow; None: they round up."""
+    if bucket_set.name == TODAY:
+        return today()
+    for name in ENGINES:
+        if bucket_set.name == _set_label(name):
+            return EngineChoice(name, None, None, shared_settings(name))
+    return None
+
+
+def engines_of(sets: Sequence[BucketSet]) -> dict[str, EngineChoice]:
+    """{name of a set: the engine whose own list it is}."""
+    found = {item.name: engine_of(item) for item in sets}
+    return {name: choice for name, choice in found.items() if choice is not None}
+
+
+def _set_label(name: str) -> str:
+    if name in ENGINES:
+        return f"{ENGINES[name].label} default"
+    return f"{BEST}, K graphs" if name == BEST else name
+
+
+def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[BucketSet]:
+    """Widgets that choose the sets to compare; invalid ones are named and left out."""
+    names = _name_inputs(captured)
+    left, right = st.columns(2)
+    with left:
+        k_inputs(compute.MAX_GRAPHS)
+    right.text_input(
+        "My list",
+        key=state.remember("own_sizes", "1, 2, 4, 8, 16, 32, 64, 128, 256"),
+        help="Capture sizes, e.g. 1, 2, 4, 8..64/8. Choose 'My list' above to see it.",
+    )
+    state.keep("own_sizes")
+    with st.expander("How the best set is chosen"):
+        best_inputs()
+        other_inputs(histogram)
+    return chosen_sets(histogram, captured, names)
+
+
+def _name_inputs(captured: BucketSet | None) -> list[str]:
+    """Which sets are compared; those that this traffic does not have are let go."""
+    options = [*ENGINES, POWERS, BEST, OWN]
+    if captured is not None:
+        options.insert(0, FROM_LOG)
+    if today() is not None:
+        options.insert(0, TODAY)
+    default = [name for name in DEFAULT_SETS if name in options]
+    chosen = state.value("sets", default)
+    offered = [name for name in chosen if name in options]
+    if offered != list(chosen):
+        state.set_values({"sets": offered or default})
+    st.multiselect(
+        "Bucket sets to compare",
+        options,
+        format_func=_set_label,
+        key=state.remember("sets", default),
+    )
+    return state.keep("sets")
+
+
+def chosen_sets(
+    histogram: StepHistogram, captured: BucketSet | None, names: Sequence[str] | None = None
+) -> list[BucketSet]:
+    """The sets last chosen, for the traffic at hand; what cannot be made is said."""
+    chosen: Sequence[str] = state.value("sets", list(DEFAULT_SETS)) if names is None else names
+    sets = []
+    for name in chosen:
+        try:
+            sets.append(_make_set(name, histogram, captured))
+        except ProjectError as error:
+            st.warning(as_text(f"{_set_label(name)}: {error}"))
+    return sets
+
+
+def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -> BucketSet:
+    if name == FROM_LOG and captured is not None:
+        return BucketSet(FROM_LOG, captured.sizes, histogram.unit)
+    if name == TODAY:
+        choice = today()
+        if choice is None:
+            raise SettingError("the engine's configuration is not kept; paste it on Engine again.")
+        sizes = compute.checked(choice, None).sizes
+        return BucketSet(TODAY, sizes, histogram.unit, f"{ENGINES[choice.engine].label}, as set.")
+    if name == POWERS:
+        top = int(histogram.sizes[-1])
+        return BucketSet(POWERS, tuple(2**i for i in range((top - 1).bit_length() + 1)))
+    if name == BEST:
+        choice = best_choice()
+        view = chosen_cost()
+        steps = with_others(histogram)
+        sizes = compute.best_set(steps, choice, view.cost, view.memory)
+        return BucketSet(f"{BEST}, K={choice.num_graphs}", sizes, histogram.unit)
+    if name == OWN:
+        return BucketSet(OWN, parse_sizes(state.value("own_sizes", "1, 2, 4, 8")))
+    if name not in ENGINES:
+        raise SettingError("this traffic has no such set; choose another on the Buckets page.")
+    return default_set(name, histogram)
+
+
+def default_set(name: str, histogram: StepHistogram) -> BucketSet:
+    """An engine's own list. Raises SettingError, CaptureSizesError (it captures nothing)."""
+    found = engine_default(name, histogram.unit)
+    return BucketSet(f"{ENGINES[name].label} default", found.sizes, found.unit, found.note)
+
+
+def _take_as_own(text: str) -> None:
+    """Make a list the user's own and compare it; the widgets are drawn already, so run again."""
+    values = state.session().values
+    values["own_sizes"] = text
+    values["sets"] = [*dict.fromkeys([*values.get("sets", []), OWN])]
+    state.session().drawn -= {"own_sizes", "sets"}
+    st.rerun()
+
+
+def take_clicked(text: str | None) -> None:
+    """The list of a clicked point becomes the user's own, once a click; None: nothing clicked.
+
+    A chart keeps its selection through later runs, which must not undo what is typed meanwhile.
+    """
+    values = state.session().values
+    if text is None or values.get("own_taken") == text:
+        values["own_taken"] = text
+        return
+    values["own_taken"] = text
+    _take_as_own(text)
+
+
+def toggle_own(size: int | None) -> None:
+    """Add a size to the user's own list, or take it out, once a click; None: nothing clicked."""
+    values = state.session().values
+    if size is None or size < 1 or values.get("own_clicked") == size:
+        values["own_clicked"] = size
+        return
+    values["own_clicked"] = size
+    try:
+        sizes = set(parse_sizes(str(values.get("own_sizes", ""))))
+    except ProjectError:
+        return  # what is typed is no list yet; its own warning says so
+    changed = sorted(sizes ^ {size})
+    if changed:
+        _take_as_own(", ".join(map(str, changed)))
+
+
+def unit_words(unit: SizeUnit) -> str:
+    return {
+        SizeUnit.REQUESTS: "decode batch (requests a step)",
+        SizeUnit.TOKENS: "tokens a step",
+        SizeUnit.LENGTH: "sequence length (tokens)",
+    }[unit]

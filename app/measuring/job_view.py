@@ -1,0 +1,164 @@
+"""Measuring jobs coming in: progress, charts and rows of one job, or of one a context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import state, theme
+from app.charts.measured import context_figure, graph_memory_figure, step_time_figure
+from app.drawing.markdown_text import as_text
+from app.drawing.views import chart, table
+from app.measuring import jobs
+from app.measuring.failure_view import show_failures
+from app.measuring.tables import measured_rows
+from core.cost.row_bound import crossover
+from core.errors import ProjectError
+from core.records import MeasureRow, Profile, SizeUnit
+from core.store.jobs import MeasureJob, WorkerInfo
+
+POLL_S = 0.5
+
+
+def show_workers(workers: Sequence[WorkerInfo]) -> None:
+    """Who would measure."""
+    alive = [worker for worker in workers if worker.alive]
+    if not alive:
+        st.warning("No worker is listening. Start one with `make worker` or `make run`.")
+        return
+    rows: list[dict[str, object]] = [
+        {"worker": w.executor_id, "device": w.device_name, "doing": w.doing, "host": w.host}
+        for w in alive
+    ]
+    table(rows, "workers")
+
+
+def chosen_jobs() -> list[str]:
+    """The jobs sent last in this session, else the last of all."""
+    job_id = state.session().job_id
+    sent = [str(item) for item in state.value("measure_jobs", [])]
+    if job_id is not None:
+        return sent if job_id in sent else [job_id]
+    newest = jobs.recent_measurement()
+    return [] if newest is None else [newest]
+
+
+def show_jobs(job_ids: Sequence[str]) -> None:
+    """Progress and rows; polls while a job runs, then stands still."""
+    try:
+        first = [jobs.job_state(job_id) for job_id in job_ids]
+    except ProjectError as error:
+        st.error(str(error))
+        state.session().job_id = None
+        return
+    if all(job.finished for job in first):
+        _draw(first)
+        _offer_profiles(first)
+        return
+
+    @st.fragment(run_every=POLL_S)
+    def live() -> None:
+        now = [jobs.job_state(job_id) for job_id in job_ids]
+        _draw(now)
+        running = [job for job in now if not job.finished]
+        mine = [job.job_id for job in running if jobs.may_change(job)]
+        if not running:
+            st.rerun()
+        elif mine and st.button("Cancel", key="cancel_job"):
+            for job_id in mine:
+                jobs.cancel(job_id)
+
+    live()
+
+
+def _draw(found: Sequence[MeasureJob]) -> None:
+    st.subheader("Measurement", anchor=False)
+    for job in found:
+        _draw_progress(job, len(found) > 1)
+    measured = [job for job in found if job.rows]
+    if not measured:
+        return
+    _draw_charts(measured)
+    several = len(measured) > 1
+    rows = [
+        cells
+        for job in measured
+        for cells in measured_rows(job.rows, job.spec.context_tokens if several else None)
+    ]
+    table(rows, "measured_rows")
+    show_failures([row for job in measured for row in job.rows])
+    for job in measured:
+        profile = job.profile()
+        st.caption(as_text(f"Measured: {profile.source}.") if profile else "")
+
+
+def _draw_progress(job: MeasureJob, with_context: bool) -> None:
+    text = f"{job.done} of {job.total} sizes, {job.status.value}"
+    if with_context:
+        text = f"context {job.spec.context_tokens:,}: {text}"
+    if job.now is not None:
+        text += f"; measuring size {job.now}"
+    st.progress(job.done / job.total if job.total else 0.0, text=text)
+    if job.message:
+        st.caption(job.message)
+
+
+def _draw_charts(measured: Sequence[MeasureJob]) -> None:
+    job = measured[0]
+    device = job.device.name if job.device else "unknown device"
+    if job.device is not None and not job.device.graphs:
+        st.info(
+            f"Measured on {as_text(device)}: eager CPU time. CUDA graphs: unavailable, so there is "
+            "no replay time and no graph memory. Start a worker on a machine with a CUDA card."
+        )
+    profiles = [profile for item in measured if (profile := item.profile()) is not None]
+    if len(profiles) > 1:
+        chart(context_figure(profiles), "measured_times")
+    else:
+        turn = crossover(job.rows)
+        at = turn.at if turn else None
+        chart(step_time_figure(job.rows, device, job.spec.unit, at), "measured_times")
+    for item in measured:
+        show_bound(item.rows, item.spec.unit, item.spec.context_tokens)
+    if any(row.pool_bytes is not None for row in job.rows):
+        chart(graph_memory_figure(job.rows[::-1], device), "measured_memory")
+
+
+def show_bound(rows: Sequence[MeasureRow], unit: SizeUnit, context_tokens: int) -> None:
+    """In words, where eager steps wait for the host and where for the card."""
+    turn = crossover(rows)
+    if turn is not None:
+        st.markdown(f"Context {context_tokens:,} tokens: {turn.sentence(unit)}")
+
+
+def _offer_profiles(found: Sequence[MeasureJob]) -> None:
+    """Keep what was replayed in this session, and offer the first decode profile as step cost."""
+    profiles = [profile for job in found if (profile := job.profile()) is not None]
+    kept = {name_of(p): p for p in profiles if any(row.replay_us for row in p.rows)}
+    state.session().profiles.update(kept)
+    if not kept:
+        return
+    priced = [name for name, p in kept.items() if p.spec.unit is SizeUnit.REQUESTS]
+    if not priced:
+        st.caption(
+            "A prefill profile: it prices the prompts of simulated engines wherever a decode "
+            "profile of the same model and card is the step cost."
+        )
+        return
+    if st.button("Use this profile in all charts", type="primary", key="use_profile"):
+        # The sidebar's widget is drawn already; its choice changes with the next run.
+        state.session().values["cost_name"] = priced[0]
+        st.session_state.pop("cost_name", None)
+        st.rerun()
+    st.caption(theme.sizes_text(kept[priced[0]].spec.sizes))
+
+
+def name_of(profile: Profile) -> str:
+    """How a measured profile is called in the choices of the pages."""
+    spec = profile.spec
+    what = "" if spec.unit is SizeUnit.REQUESTS else "prefill, "
+    return (
+        f"Measured: {profile.device.name}, {spec.model.name}, {what}context "
+        f"{spec.context_tokens}, {profile.measured_at}"
+    )

@@ -1,0 +1,1 @@
+"""The kept session on the pages: saving, opening, conflicts, sharing and comparing."""

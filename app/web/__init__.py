@@ -1,0 +1,1 @@
+"""What stands between the browser and the pages: headers, sockets, log-in, who is there."""

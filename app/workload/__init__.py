@@ -1,0 +1,1 @@
+"""What was uploaded, and the step sizes that follow from it."""

@@ -1,0 +1,61 @@
+"""Step sizes of requests: the engine simulated on them under the limits last chosen."""
+
+from __future__ import annotations
+
+from app import compute, state
+from app.inputs.cost import chosen_cost
+from app.inputs.engine_defaults import engine_default
+from app.serving.choice import ServingLimits, cost_of, machine_of, requests_of
+from app.serving.inputs import serving_limits
+from core.records import Grade, SizeUnit, StepHistogram, Trace
+from core.simulate import SimulationResult
+
+DECODE = "Decode batch (requests a step)"
+MIXED = "Step tokens (steps that hold prefill)"
+PROMPT = "Prompt length (prefill or encoder graphs)"
+
+
+def with_arrivals(trace: Trace, grade: Grade) -> Trace | None:
+    """Grade C has lengths only: arrivals at random at the rate the user typed, or none.
+
+    A closed loop needs no arrivals.
+    """
+    if trace.arrival_s is not None or serving_limits().concurrency is not None:
+        return trace
+    rate = state.value("rate_rps", 0.0)
+    if grade is not Grade.LENGTHS or rate <= 0:
+        return None
+    cv, seed = state.value("arrival_cv", 1.0), state.value("arrival_seed", 0)
+    return compute.with_arrivals(trace, rate, cv, seed)
+
+
+def simulated(trace: Trace, limits: ServingLimits) -> SimulationResult:
+    """The whole run. Raises SettingError."""
+    view = chosen_cost()
+    return compute.simulation(
+        requests_of(trace, limits),
+        machine_of(limits),
+        cost_of(view.cost, limits),
+        engine_default("vllm", SizeUnit.REQUESTS).sizes,
+        view.prefill,
+        limits.concurrency,
+    )
+
+
+def simulated_steps(trace: Trace, limits: ServingLimits, kind: str) -> StepHistogram:
+    """The steps alone, kept for several limits at once. Raises SettingError."""
+    view = chosen_cost()
+    return compute.simulated_steps(
+        requests_of(trace, limits),
+        machine_of(limits),
+        cost_of(view.cost, limits),
+        engine_default("vllm", SizeUnit.REQUESTS).sizes,
+        view.prefill,
+        limits.concurrency,
+        kind == DECODE,
+    )
+
+
+def steps_of(result: SimulationResult, kind: str) -> StepHistogram:
+    """Its decode steps, or those that hold prefill."""
+    return result.decode_slots if kind == DECODE else result.mixed_steps

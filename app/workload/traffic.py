@@ -1,0 +1,131 @@
+"""From the workload to the histogram of steps that every page judges bucket sets by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app import compute, state
+from app.inputs.cost import chosen_cost
+from app.serving.inputs import advanced_words, coming_words, serving_limits
+from app.web.page_end import end_page
+from app.workload.step_simulation import DECODE, MIXED, PROMPT, simulated, steps_of, with_arrivals
+from core.errors import ProjectError
+from core.histogram import steps_from_lengths
+from core.records import SizeUnit, StepHistogram, Trace
+from core.simulate import SimulationResult
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Steps to bucket, how they came about, and the simulation where there was one."""
+
+    histogram: StepHistogram
+    note: str
+    simulation: SimulationResult | None = None
+
+
+def bucketed_kinds(workload: state.Workload) -> list[str]:
+    """What could be bucketed with this workload, the likeliest first."""
+    reading = workload.reading
+    if reading.steps is not None:
+        return [DECODE]
+    kinds = []
+    if reading.trace is not None:
+        kinds += [DECODE, MIXED]
+    if reading.prompt_lengths is not None and not reading.prompt_lengths.is_share:
+        kinds.append(PROMPT)
+    return kinds
+
+
+def current_traffic(stop: bool = True) -> Traffic | None:
+    """The steps of the chosen workload; without one the page says so and ends (`stop`)."""
+    workload = state.session().workload
+    if workload is None:
+        if stop:
+            _empty_state()
+        return None
+    try:
+        traffic = _traffic_of(workload)
+    except ProjectError as error:
+        st.error(str(error))
+        if stop:
+            end_page()
+        return None
+    if traffic is None and stop:
+        st.info("This workload gives no step sizes yet; the Workload page says what is missing.")
+        end_page()
+    return traffic
+
+
+def _empty_state() -> None:
+    st.info("No traffic yet. Upload a file on the Workload page, or start with the example.")
+    if st.button("Open the example trace", type="primary", key="open_example"):
+        open_example()
+        st.rerun()
+    end_page()
+
+
+def open_example() -> None:
+    """Make the built-in synthetic trace the workload."""
+    session = state.session()
+    reading = compute.example_reading()
+    session.workload = state.Workload(reading.label, "example", reading, is_example=True)
+    session.values["example"] = "1"
+
+
+def open_linked_example() -> None:
+    """A link with example=1 opens the example, on whichever page it points to."""
+    if state.session().workload is None and state.value("example", "") == "1":
+        open_example()
+
+
+def _traffic_of(workload: state.Workload) -> Traffic | None:
+    reading = workload.reading
+    if reading.steps is not None:
+        return Traffic(
+            reading.steps, f"{reading.steps.origin.value}: as {workload.name} gives them"
+        )
+    kinds = bucketed_kinds(workload)
+    kind = state.value("bucketed", kinds[0]) if kinds else None
+    if kind == PROMPT and reading.prompt_lengths is not None:
+        steps = steps_from_lengths(reading.prompt_lengths, workload.name)
+        return Traffic(steps, "one prefill a request, at its prompt length")
+    if reading.trace is None or kind not in kinds:
+        return None
+    trace = with_arrivals(reading.trace, reading.grade)
+    return None if trace is None else _simulated(trace, kind)
+
+
+def workload_requests(workload: state.Workload) -> Trace | None:
+    """The workload's requests with arrivals; None where there are none to serve."""
+    trace = workload.reading.trace
+    return None if trace is None else with_arrivals(trace, workload.reading.grade)
+
+
+def decode_histogram(trace: Trace) -> StepHistogram:
+    """Decode steps to choose sets for: those of the workload, where that is what it buckets.
+
+    Raises ProjectError.
+    """
+    workload = state.session().workload
+    found = _traffic_of(workload) if workload is not None else None
+    if found is None or found.histogram.unit is SizeUnit.LENGTH:
+        return simulated_decode(trace)
+    return found.histogram
+
+
+def simulated_decode(trace: Trace) -> StepHistogram:
+    """Decode steps of some requests under the present limits."""
+    return _simulated(trace, DECODE).histogram
+
+
+def _simulated(trace: Trace, kind: str) -> Traffic:
+    limits = serving_limits()
+    result = simulated(trace, limits)
+    note = (
+        f"estimated: {len(trace):,} requests {coming_words(limits)} through a simulated engine "
+        f"({advanced_words(limits)}), step times {chosen_cost().cost.origin.value}"
+    )
+    return Traffic(steps_of(result, kind), note, result)

@@ -1,0 +1,1 @@
+"""Judging a choice of buckets: baselines, trade-off, advice, hold-out."""

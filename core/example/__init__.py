@@ -1,0 +1,1 @@
+"""The example that the dashboard opens without an upload."""

@@ -1,0 +1,1 @@
+"""What makes a capture or a measured row fail."""

@@ -1,0 +1,1 @@
+"""Sweeps over load and number of graphs, and the sentence that answers."""

@@ -1,0 +1,1 @@
+"""Texts that others wrote, made safe for tables, terminals and spreadsheets."""
