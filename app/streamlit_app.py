@@ -8,14 +8,15 @@ import streamlit as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `streamlit run` adds app/ only
 
-from app import address, state, traffic  # noqa: E402
-from app.garbage import collect_now_and_then  # noqa: E402
-from app.login import navigation_place, require_login  # noqa: E402
-from app.page_end import PageEnd  # noqa: E402
-from app.session_gate import autosave, open_linked, show_role  # noqa: E402
+from app import address, state  # noqa: E402
+from app.sessions.gate import autosave, open_linked, show_role  # noqa: E402
 from app.sidebar import show_sidebar  # noqa: E402
 from app.turns import TURNS  # noqa: E402
-from app.unfit import refuse_last, show_unfit  # noqa: E402
+from app.web.garbage import collect_now_and_then  # noqa: E402
+from app.web.login import navigation_place, require_login  # noqa: E402
+from app.web.page_end import PageEnd  # noqa: E402
+from app.web.unfit import refuse_last, show_unfit  # noqa: E402
+from app.workload import traffic  # noqa: E402
 
 ICON = Path(__file__).with_name("icon.png")  # a material icon would be fetched from outside
 st.set_page_config(page_title="Bucketwise", page_icon=str(ICON), layout="wide")
