@@ -7,7 +7,7 @@ PY := $(BIN)/python
 # Half the cores' worth of workers is enough: browser tests and the worker process need room.
 TEST_WORKERS ?= 2
 
-.PHONY: help run worker test test-all check bench clean
+.PHONY: help run worker test test-all check bench reliability clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -45,6 +45,13 @@ check: $(VENV)/.dev  ## format, lint, types, known vulnerabilities
 
 bench: $(VENV)/.dev  ## speed, each beside its baseline in the same run
 	@for b in benchmarks/bench_*.py; do echo "== $$b"; $(PY) -m benchmarks.$$(basename $$b .py) || exit 1; done
+	$(PY) -m benchmarks.reliability browsers --seconds 60
+
+reliability: $(VENV)/.dev  ## kill -9 rounds, 50 browsers, memory: two hours, docs/reliability.md
+	$(PY) -m benchmarks.reliability kill --database sqlite
+	$(PY) -m benchmarks.reliability kill --database postgres
+	$(PY) -m benchmarks.reliability browsers
+	$(PY) -m benchmarks.reliability memory
 
 clean:  ## remove the environment and caches; keeps data/
 	rm -rf $(VENV) .pytest_cache .ruff_cache .numba_cache .hypothesis
