@@ -12,12 +12,16 @@ from pathlib import Path
 from sqlalchemy import exc
 
 from benchmarks.reliability.databases import start_database
-from benchmarks.reliability.house import MEASURING, House
+from benchmarks.reliability.house import MEASURING, SUPERVISOR, SWEEPER, WORKER, House
 from benchmarks.reliability.job_tasks import MEASUREMENT, SWEEP
 from core.errors import ProjectError
 
 PAGE, SAVE, BUCKET, RUN = "dashboard healthy", "next save", "next bucket", "next run of a sweep"
 PATIENCE_S = 120.0
+TRIES = 3
+"""A step is given up, and its row holds an error, when its process has died so often in it."""
+DEADLY = {MEASUREMENT: {WORKER, MEASURING, SUPERVISOR}, SWEEP: {SWEEPER, SUPERVISOR}}
+"""Which kills end the process that works on a step."""
 HASTY_SHARE = 0.2
 """Share of rounds after which the next kill does not wait for the job to go on."""
 
@@ -45,7 +49,7 @@ class Report:
     done: dict[str, int] = field(default_factory=dict)
     endings: dict[str, dict[str, int]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
-    failed_buckets: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
     saves: int = 0
     sessions: int = 0
     last_wrong: tuple[str, ...] = ()
@@ -131,20 +135,21 @@ def _check_everything(house: House, rounds: Sequence[Round]) -> list[str]:
     for witness in house.jobs.values():
         wrong += witness.check(everything=True)
     wrong += house.page.check()
-    killed = sum(item.target == MEASURING for item in rounds)
-    failed = house.jobs[MEASUREMENT].failed
-    if failed > killed:
-        wrong.append(f"{failed} buckets failed, {killed} were killed while measured")
-    if house.jobs[SWEEP].failed:
-        wrong.append(f"{house.jobs[SWEEP].failed} runs of sweeps failed")
+    for task, targets in DEADLY.items():
+        deaths = sum(item.target in targets for item in rounds)
+        failed = house.jobs[task].failed
+        if failed > deaths // TRIES:
+            wrong.append(
+                f"{failed} steps of {task}s failed, after {deaths} deaths of its processes"
+            )
     return wrong
 
 
 def _note_jobs(report: Report, house: House) -> None:
     for task, witness in house.jobs.items():
         report.done[task], report.endings[task] = witness.done, witness.endings
+        report.failed[task] = witness.failed
         report.failures += witness.failures
-    report.failed_buckets = house.jobs[MEASUREMENT].failed
 
 
 def _line(number: int, count: int, made: Round) -> str:

@@ -24,13 +24,14 @@ def table(report: Report) -> str:
 
 def _summary(report: Report) -> str:
     jobs = "; ".join(
-        f"{count} steps of {task}s ({', '.join(f'{n} {how}' for how, n in ends.items())})"
-        for (task, count), ends in zip(report.done.items(), report.endings.values(), strict=True)
+        f"{count:,} steps of {task}s, {report.failed[task]} of them given up (jobs: "
+        f"{', '.join(f'{n} {how}' for how, n in report.endings[task].items())})"
+        for task, count in report.done.items()
     )
     return (
         f"{len(report.rounds)} rounds on {report.database}, seed {report.seed}, "
-        f"{report.wall_s / 60:.0f} minutes. Finished: {jobs}; {report.failed_buckets} buckets with "
-        f"an error. Acknowledged: {report.saves} saves in {report.sessions} sessions. "
+        f"{report.wall_s / 60:.0f} minutes. Finished: {jobs}. "
+        f"Acknowledged: {report.saves:,} saves in {report.sessions} sessions. "
         f"{len(report.wrong)} faults. Times from the kill on: median / worst."
     )
 
