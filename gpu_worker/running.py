@@ -75,13 +75,14 @@ class Running:
     def shut_down(self) -> None:
         """End what runs, in good order: the step in flight runs again, as if it had not begun."""
         self.stopping.set()
-        self.close()
+        # First, because closing waits for the measuring process, and the supervisor may not.
         if self._job_id is not None:
             try:
                 with self.engine.begin() as connection:
                     job_table.take_back_try(connection, self._job_id)
             except exc.SQLAlchemyError:
                 pass  # the database is away: one try fewer is no loss of work
+        self.close()
 
     def must_stop(self, job_id: str) -> Callable[[], bool]:
         """Whether the job no longer is ours to run, asked at most four times a second."""

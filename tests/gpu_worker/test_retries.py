@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from core.records import to_json_dict
+from core.store.database import JOBS
 from core.store.jobs import JobClient
 from gpu_worker import session as session_module
 from gpu_worker import workflow
@@ -114,3 +115,26 @@ def test_a_question_that_is_wrong_is_not_asked_again(running: Running) -> None:
     """Only an absent database is waited for."""
     with pytest.raises(exc.SQLAlchemyError):
         running.ask(lambda connection: connection.execute(sa.text("SELECT nothing FROM nowhere")))
+
+
+def test_the_try_is_taken_back_before_the_process_is_waited_for(
+    client: JobClient, running: Running
+) -> None:
+    """A supervisor that kills after 1.5 s may not let the measuring process end first; four stops
+    in good order leave the bucket its first try."""
+    job_id = client.submit(tiny_spec(8, 2))
+    left = []
+
+    def close() -> None:
+        with running.engine.begin() as connection:
+            tries = sa.select(JOBS.c.tries).where(JOBS.c.job_id == job_id)
+            left.append(connection.execute(tries).scalar())
+
+    running.close = close
+    for _ in range(MAX_TRIES + 1):
+        running.begin(job_id, "bucket 8")
+        running._job_id = job_id
+        running.shut_down()
+        running.stopping.clear()
+    assert left == [0] * (MAX_TRIES + 1)
+    assert running.begin(job_id, "bucket 8") == 1
