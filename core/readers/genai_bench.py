@@ -10,7 +10,7 @@ from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.records_in import RecordCollector, dig
 from core.readers.common.requests import Notes, requests_reading
-from core.readers.common.runs import closed_loop
+from core.readers.common.runs import always_closed_loop
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
@@ -37,7 +37,7 @@ def read_genai_bench(source: Source, head: Head, options: ReadOptions) -> Readin
         else:
             rows.add(number, row.get("num_input_tokens"), row.get("num_output_tokens"))
     limit = dig(document, "aggregated_metrics.num_concurrency")
-    notes.warnings.append(closed_loop(None, limit or "a fixed number of") or "")
+    notes.warnings += always_closed_loop(limit)
     return requests_reading(
         FORMAT.name, FORMAT.label, source.name, rows.finish(), drops, notes, options
     )

@@ -16,7 +16,7 @@ from core.readers.common.head import Head
 from core.readers.common.parallel import OTHER_RUN, end_to_end
 from core.readers.common.records_in import RecordCollector
 from core.readers.common.requests import Notes, requests_reading
-from core.readers.common.runs import choose_parts, closed_loop
+from core.readers.common.runs import always_closed_loop, choose_parts
 from core.readers.common.source import Source
 from core.readers.common.usage import tokens_of_usage
 from core.readers.options import ReadOptions
@@ -53,7 +53,7 @@ def read_genai_perf(source: Source, head: Head, options: ReadOptions) -> Reading
         parts.append(_collect(requests, drops))
         setting = run.get("experiment")
         if isinstance(setting, Mapping) and setting.get("mode") == "concurrency":
-            notes.warnings.append(closed_loop(None, setting.get("value")) or "")
+            notes.warnings += always_closed_loop(setting.get("value"))
     found = end_to_end(parts) if parts else RecordCollector(Clock("ns"), drops).finish()
     return requests_reading(FORMAT.name, FORMAT.label, source.name, found, drops, notes, options)
 

@@ -67,9 +67,7 @@ def _facts(runs: list[dict[str, Any]], notes: Notes) -> None:
         notes.warnings.append(
             f"The benchmark sent {rate:g} requests/s (Poisson): take that rate as an assumption."
         )
-    warning = closed_loop(rate, runs[0].get("max_concurrency"))
-    if warning:
-        notes.warnings.append(warning)
+    notes.warnings += closed_loop(rate, runs[0].get("max_concurrency"))
 
 
 def _summary(run: Mapping[str, Any], notes: Notes) -> Reading:

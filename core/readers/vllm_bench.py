@@ -31,6 +31,8 @@ COLUMN_MAP = {
     "prompt_tokens": "input_lens",
     "output_tokens": "output_lens",
 }
+MAX_FACT = 1e15
+"""Infinity, and numbers beyond any benchmark, are no facts that a session can keep."""
 SUMMARY_ONLY = (
     "This result has sums alone: no length of a single request. Run the benchmark again with "
     "--save-result --save-detailed."
@@ -79,11 +81,11 @@ def _facts(run: Mapping[str, Any], notes: Notes) -> None:
     for key in ("request_rate", "burstiness", "max_concurrency", "duration", "completed",
                 "failed", "request_throughput", "max_concurrent_requests"):  # fmt: skip
         value = run.get(key)
-        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-            notes.facts[key] = value if not isinstance(value, str) else value[:40]
-    warning = closed_loop(run.get("request_rate"), run.get("max_concurrency"))
-    if warning:
-        notes.warnings.append(warning)
+        if isinstance(value, str):
+            notes.facts[key] = value[:40]
+        elif isinstance(value, (int, float)) and abs(value) < MAX_FACT:
+            notes.facts[key] = value
+    notes.warnings += closed_loop(run.get("request_rate"), run.get("max_concurrency"))
 
 
 def _label(run: Mapping[str, Any]) -> str:

@@ -45,15 +45,39 @@ CLOSED_LOOP = (
     "Closed loop ({why}): the client sent a request when another ended, so arrivals show the "
     "server's speed, not users' demand."
 )
+AT_ONCE = (
+    "All requests were sent at once (request rate inf): arrivals show the client, not users' "
+    "demand."
+)
+NO_NUMBER = (
+    "What the file gives as the number of requests at once is no number and was left out: "
+    "whether the client waited for answers is unknown."
+)
+MAX_CONCURRENCY = 1e9
 
 
-def closed_loop(rate: object, concurrency: object) -> str | None:
-    """A warning when a benchmark waited for answers before it sent more."""
-    if concurrency not in (None, 0, ""):
-        return CLOSED_LOOP.format(why=f"at most {concurrency} requests at once")
+def closed_loop(rate: object, concurrency: object) -> list[str]:
+    """Warnings where a benchmark waited for answers before it sent more, or did not say.
+
+    No word of the file is repeated, for warnings are kept with the numbers.
+    """
+    given = _number(concurrency)
+    if given:
+        return [CLOSED_LOOP.format(why=f"at most {given:.10g} requests at once")]
+    unclear = [NO_NUMBER] if given is None and concurrency not in (None, "") else []
     if isinstance(rate, str) and rate.lower() in ("inf", "infinity") or rate == float("inf"):
-        return (
-            "All requests were sent at once (request rate inf): arrivals show the client, not "
-            "users' demand."
-        )
-    return None
+        return [*unclear, AT_ONCE]
+    return unclear
+
+
+def always_closed_loop(concurrency: object) -> list[str]:
+    """The same for a tool that always waits, whether or not it says for how many requests."""
+    why = "a fixed number of requests at once"
+    return closed_loop(None, _number(concurrency)) or [CLOSED_LOOP.format(why=why)]
+
+
+def _number(value: object) -> float | None:
+    """A number of requests; None for texts, lists and what no client can have sent."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return value if 0 <= value < MAX_CONCURRENCY else None
