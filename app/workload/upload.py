@@ -66,6 +66,7 @@ def _take(file: Any, options: ReadOptions) -> None:
             values["unread"] = error
             return
     values |= {"unread": None, "options": options, "example": ""}
+    values.pop("stored_digest", None)  # the same file, read in another way, is other content
     state.session().workload = state.Workload(file.name, file.file_id, reading)
     st.rerun()
 
