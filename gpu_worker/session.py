@@ -24,7 +24,7 @@ COMMAND = [sys.executable, "-m", "gpu_worker.serve"]
 POLL_S = 0.1
 
 
-class SessionEndedError(Exception):
+class SessionEndedError(JobError):
     """The measuring process ended without an answer; the text says how."""
 
 
@@ -152,27 +152,33 @@ class Session:
     def __init__(self, spec: MeasureSpec, stop: Callable[[], bool] = never) -> None:
         self.spec = spec
         self.crashed = False
-        """Whether the last bucket ended the process: its row tells how, and measured nothing."""
+        """Whether the last bucket's process ended, also before it came to measure: the row tells
+        how, and measured nothing."""
         self._stop = stop
         self._process: MeasuringProcess | None = None
 
     def open(self) -> DeviceInfo:
-        """Start a process and load the model. Raises JobError with the reason if it cannot."""
+        """Start a process and load the model.
+
+        Raises JobError with the reason if it cannot; SessionEndedError, which is one, where the
+        process ended: another try may do better.
+        """
         self.close()
         self._process = MeasuringProcess()
         try:
             return self._process.open(self.spec, self._stop)
-        except (SessionEndedError, RuntimeError) as error:
+        except RuntimeError as error:
             raise JobError(str(error)) from error
 
     def measure(self, size: int, captured: Sequence[int]) -> MeasureRow:
         """One bucket. captured: sizes whose graphs must be there first, in their order.
 
-        Raises JobError if no process can be brought to the state that the bucket needs.
+        Raises JobError with the process's sentence if it cannot be brought to the state that the
+        bucket needs.
         """
-        process, self.crashed = self._ready(captured), False
+        self.crashed = False
         try:
-            return process.measure(size, self._stop)
+            return self._ready(captured).measure(size, self._stop)
         except SessionEndedError as error:
             self.crashed = True
             return MeasureRow(size, error=str(error))
@@ -193,5 +199,6 @@ class Session:
             try:
                 process.restore(missing, self._stop)
             except (SessionEndedError, RuntimeError) as error:
-                raise JobError(f"Graphs could not be captured again: {error}") from error
+                kind = SessionEndedError if isinstance(error, SessionEndedError) else JobError
+                raise kind(f"Graphs could not be captured again: {error}") from error
         return process

@@ -13,10 +13,10 @@ from typing import Any
 from dbos import DBOS
 
 from core.errors import JobError
-from core.records import MeasureRow, MeasureSpec, spec_from_json, to_json_dict
+from core.records import DeviceInfo, MeasureRow, MeasureSpec, spec_from_json, to_json_dict
 from core.store.kinds.measure import BUCKET_STEP, MEASURE, OPEN_STEP
 from gpu_worker.running import MAX_DEATHS, MAX_TRIES, RUNNING, Step
-from gpu_worker.session import Session
+from gpu_worker.session import Session, SessionEndedError
 
 ENDED_WORKER = f"the worker ended each of the {MAX_TRIES} times that this was tried"
 
@@ -51,9 +51,7 @@ RUNNING.close = BENCH.close
 def open_device(spec: dict[str, Any]) -> dict[str, Any]:
     """Load the model; the device as a record."""
     with RUNNING.step("open", "loading the model") as step:
-        if step.tries > MAX_TRIES:
-            raise JobError(f"The model could not be loaded: {ENDED_WORKER}.")
-        return asdict(_session(step, spec).open())
+        return asdict(_opened(step, spec))
 
 
 @DBOS.step(name=BUCKET_STEP)
@@ -61,6 +59,20 @@ def measure_bucket(spec: dict[str, Any], size: int, captured: list[int]) -> dict
     """One row. captured: sizes measured before, whose graphs share the pool."""
     with RUNNING.step(f"bucket {size}", f"measuring bucket {size}") as step:
         return to_json_dict(_measured(step, spec, size, captured))
+
+
+def _opened(step: Step, spec: dict[str, Any]) -> DeviceInfo:
+    """A measuring process that dies while it loads the model is tried again, twice at most."""
+    if step.tries > MAX_TRIES:
+        raise JobError(f"The model could not be loaded: {ENDED_WORKER}.")
+    session = _session(step, spec)
+    while True:
+        try:
+            return session.open()
+        except SessionEndedError as error:
+            if not step.try_again():
+                text = f"The model could not be loaded: {error}; tried {step.tries} times."
+                raise JobError(text) from error
 
 
 def _measured(step: Step, spec: dict[str, Any], size: int, captured: list[int]) -> MeasureRow:

@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from core.errors import JobError
 from core.records import to_json_dict
 from core.store.database import JOBS
 from core.store.jobs import JobClient
@@ -20,28 +21,35 @@ from gpu_worker.running import MAX_TRIES, Running, Step, StepStoppedError
 from gpu_worker.session import never
 from tests.gpu_worker.conftest import tiny_spec
 
-# Dies at bucket 2 as often as a file says, and tells through the sample count what it captured.
+# Dies at the question that it is told, of buckets at 2, as often as a file says, and tells through
+# the sample count what it captured.
 STAND_IN = """
 import json, os, sys
 from pathlib import Path
 deaths, captured = Path(sys.argv[1]), 0
+deadly = sys.argv[2]
 for line in sys.stdin:
     question = json.loads(line)
+    left = int(deaths.read_text())
+    if left and deadly in question and question[deadly] not in (1, 8):
+        deaths.write_text(str(left - 1))
+        print("out of luck", file=sys.stderr, flush=True)
+        os._exit(7)
     if "open" in question:
         answer = {"device": {"kind": "cpu", "name": "stand-in", "graphs": False}}
     elif "restore" in question:
         captured += len(question["restore"])
         answer = {"restored": len(question["restore"])}
     else:
-        left = int(deaths.read_text())
-        if question["measure"] == 2 and left:
-            deaths.write_text(str(left - 1))
-            print("out of luck", file=sys.stderr, flush=True)
-            os._exit(7)
         captured += 1
         answer = {"row": {"size": question["measure"], "eager_us": 1.0, "samples": captured}}
     print(json.dumps(answer), flush=True)
 """
+
+
+def stand_in(tmp_path: Path, deadly: str = "measure") -> list[str]:
+    """The command of one that dies when it is asked for this."""
+    return [sys.executable, "-c", STAND_IN, str(tmp_path / "deaths"), deadly]
 
 
 @pytest.fixture
@@ -69,7 +77,7 @@ def test_a_bucket_survives_two_deaths(
     client: JobClient, running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, deaths
 ) -> None:
     """The row is measured, after what was captured before was captured again."""
-    command = [sys.executable, "-c", STAND_IN, str(tmp_path / "deaths")]
+    command = stand_in(tmp_path)
     monkeypatch.setattr(session_module, "COMMAND", command)
     job_id = client.submit(tiny_spec(8, 2))
     row, tries, left = measure(running, job_id, deaths, tmp_path)
@@ -82,7 +90,7 @@ def test_after_the_third_death_it_is_given_up(
 ) -> None:
     """The row holds how it died and how often it was tried; a worker that comes back to the same
     bucket does not try again."""
-    command = [sys.executable, "-c", STAND_IN, str(tmp_path / "deaths")]
+    command = stand_in(tmp_path)
     monkeypatch.setattr(session_module, "COMMAND", command)
     job_id = client.submit(tiny_spec(8, 2))
     row, tries, left = measure(running, job_id, 9, tmp_path)
@@ -138,3 +146,45 @@ def test_the_try_is_taken_back_before_the_process_is_waited_for(
         running.stopping.clear()
     assert left == [0] * (MAX_TRIES + 1)
     assert running.begin(job_id, "bucket 8") == 1
+
+
+@pytest.mark.parametrize("deaths", [1, 2, 9])
+def test_loading_the_model_survives_two_deaths(
+    client: JobClient, running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, deaths
+) -> None:
+    """The third fails the job, with how it died and how often it was tried."""
+    monkeypatch.setattr(session_module, "COMMAND", stand_in(tmp_path, "open"))
+    (tmp_path / "deaths").write_text(str(deaths))
+    job_id = client.submit(tiny_spec(8, 2))
+    step = Step(running, job_id, "open", running.begin(job_id, "open"))
+    spec = to_json_dict(tiny_spec(8, 2))
+    if deaths < MAX_TRIES:
+        assert workflow._opened(step, spec).name == "stand-in" and step.tries == deaths + 1
+        return
+    with pytest.raises(JobError) as caught:
+        workflow._opened(step, spec)
+    assert str(caught.value) == (
+        "The model could not be loaded: The measuring process ended with exit code 7: out of luck; "
+        "tried 3 times."
+    )
+    assert (tmp_path / "deaths").read_text() == str(deaths - MAX_TRIES)
+
+
+@pytest.mark.parametrize("deadly", ["open", "restore"])
+def test_a_death_on_the_way_to_a_bucket_is_tried_again(
+    client: JobClient, running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, deadly
+) -> None:
+    """While the model is loaded anew or the earlier graphs are captured again: twice at most, then
+    the bucket's row holds how it died, and the job goes on."""
+    monkeypatch.setattr(session_module, "COMMAND", stand_in(tmp_path, deadly))
+    job_id = client.submit(tiny_spec(8, 2))
+    row, tries, left = measure(running, job_id, 2, tmp_path)
+    assert row.error is None and row.samples == 2 and (tries, left) == (3, 0)
+    workflow.BENCH.close()
+    job_id = client.submit(tiny_spec(8, 2))
+    row, tries, left = measure(running, job_id, 9, tmp_path)
+    assert row.error is not None and row.error.endswith("exit code 7: out of luck; tried 3 times")
+    assert row.error.startswith(
+        "Graphs could not be captured again" if deadly == "restore" else "The"
+    )
+    assert (tries, left) == (MAX_TRIES, 9 - MAX_TRIES)
