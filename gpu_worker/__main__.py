@@ -26,7 +26,9 @@ def build_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m gpu_worker", description=__doc__)
     parser.add_argument(
-        "--database-url", help="default: BUCKETWISE_DATABASE_URL, else a file under data/"
+        "--database-url",
+        help="default: BUCKETWISE_DATABASE_URL, else a file under data/; a URL with a password "
+        "belongs in that setting, for other users of the host see the command line",
     )
     parser.add_argument(
         "--devices",

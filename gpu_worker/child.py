@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from core.store.database import URL_SETTING
 from core.store.kinds.measure import MEASURE, queue_name
 from core.store.kinds.sweep import SIMULATE_QUEUE, SWEEP
 from gpu_worker.device import Card, cpu_name, environment_for
@@ -49,6 +50,14 @@ class Child:
             "queue": self.queue,
             "protocol": self.protocol,
         }
+
+
+def with_url(environment: Mapping[str, str], url: str) -> dict[str, str]:
+    """The environment of a process that uses this database.
+
+    A command line is for every user of the host to see, and the URL may hold a password.
+    """
+    return {**environment, URL_SETTING: url}
 
 
 def measuring_child(host: str, card: Card) -> Child:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from core.store.database import make_engine
 from core.store.jobs import JobClient
 from core.store.kinds import MEASURE
 from core.store.workers import Identity
+from gpu_worker.child import with_url
 
 ROOT = Path(__file__).resolve().parents[1]
 LOOK_EVERY_S = 5.0
@@ -69,7 +71,8 @@ class Heart:
         if executor_id in self._takeovers or executor_id == self._identity.executor_id:
             return
         command = [sys.executable, "-m", "gpu_worker.takeover", "--dead", executor_id]
-        self._takeovers[executor_id] = subprocess.Popen([*command, "--url", self._url], cwd=ROOT)
+        environment = with_url(os.environ, self._url)
+        self._takeovers[executor_id] = subprocess.Popen(command, cwd=ROOT, env=environment)
 
     def _say(self, text: str) -> None:
         print(f"{self._identity.executor_id}: {text}", file=sys.stderr)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+from gpu_worker.child import with_url
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST_AFTER_S = 60.0
@@ -27,8 +30,12 @@ class Housekeeper:
             self._process = None
         if self._process is None and now >= self._next:
             self._next = now + EVERY_S
-            command = [sys.executable, "-m", "core.store", "prune", "--quiet", "--url", self._url]
-            self._process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "core.store", "prune", "--quiet"],
+                cwd=ROOT,
+                env=with_url(os.environ, self._url),
+                start_new_session=True,
+            )
 
     def stop(self) -> None:
         """End it; what it has not deleted is deleted another day."""

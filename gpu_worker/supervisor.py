@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from core.errors import JobError
-from gpu_worker.child import FIRST_PAUSE_S, Child
+from gpu_worker.child import FIRST_PAUSE_S, Child, with_url
 from gpu_worker.housekeeping import Housekeeper
 from gpu_worker.worker import EXIT_ID_TAKEN
 
@@ -66,14 +66,11 @@ class Supervisor:
         child.up.clear()
         child.started = time.monotonic()
         child.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "gpu_worker", "--child", json.dumps(child.identity())),
-                *("--database-url", self._url),
-            ],
+            [sys.executable, "-m", "gpu_worker", "--child", json.dumps(child.identity())],
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=dict(child.environment),
+            env=with_url(child.environment, self._url),
             start_new_session=True,
         )
         threading.Thread(target=_listen, args=(child.process, child.up), daemon=True).start()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 
 from core.errors import ProjectError
+from core.store.database import default_database_url
 from core.store.jobs import JobClient
 from gpu_worker.engine import start_engine
 from gpu_worker.lifeline import claim_id
@@ -23,14 +24,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Returns 0 when no job is left under the id, 1 otherwise; then says why on stderr."""
     parser = argparse.ArgumentParser(prog="python -m gpu_worker.takeover")
     parser.add_argument("--dead", required=True, help="executor id of the dead worker")
-    parser.add_argument("--url", required=True, help="database")
+    parser.add_argument("--url", help="database; default: BUCKETWISE_DATABASE_URL, else data/")
     args = parser.parse_args(argv)
-    lock = claim_id(args.dead, args.url, wait_s=0.0)
+    url = args.url or default_database_url()
+    lock = claim_id(args.dead, url, wait_s=0.0)
     if lock is None:
         print(f"{args.dead} is alive on this host; nothing was taken over.", file=sys.stderr)
         return 1
     try:
-        return 0 if give_back(args.dead, args.url) else 1
+        return 0 if give_back(args.dead, url) else 1
     except ProjectError as error:
         print(f"{args.dead}: {error} Its jobs wait for a worker that does.", file=sys.stderr)
         return 1
