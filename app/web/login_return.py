@@ -5,10 +5,10 @@ A share link opened by somebody who is not logged in would otherwise be lost on 
 
 from __future__ import annotations
 
-from http.cookies import SimpleCookie
 from urllib.parse import quote, unquote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOGIN_PATH, CALLBACK_PATH = "/auth/login", "/oauth2callback"
@@ -61,12 +61,12 @@ def _remember(asked: Headers, answer: MutableHeaders) -> None:
 
 
 def _lead_back(asked: Headers, answer: MutableHeaders) -> None:
-    kept = SimpleCookie(asked.get("cookie", "")).get(COOKIE)
+    kept = cookie_parser(asked.get("cookie", "")).get(COOKIE)
     if kept is None:
         return
     answer.append("set-cookie", _cookie("", 0))
     # Checked again: whoever can set a cookie must not lead the browser elsewhere.
-    place = place_of(f"http://here{unquote(kept.value)}", "here")
+    place = place_of(f"http://here{unquote(kept)}", "here")
     if place is not None and "location" in answer:
         answer["location"] = place
 
