@@ -1,6 +1,7 @@
 """The command line: `python -m core COMMAND`; one module a command under core/commands.
 
-Exit 0: answered. Exit 2: bad input, with one sentence on stderr. Never a traceback.
+Exit 0: answered. Exit 2: bad input, with one sentence on stderr. Exit 1: whoever read stdout, such
+as `head`, left before the end. Never a traceback.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -41,13 +43,27 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command; returns the exit code, 1 where nobody reads the answer to its end."""
+    try:
+        try:
+            return _answer(argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left in the buffer goes nowhere, or the interpreter complains at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _answer(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
     try:
         result = args.module.run(args)
     except ProjectError as error:
         print(f"python -m core {args.command}: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
     except OSError as error:
         where = error.filename or "input"
         print(

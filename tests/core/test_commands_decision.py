@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from core.__main__ import main
+from tests.conftest import ROOT
 from tests.core.cases import case
 
 
@@ -31,6 +35,16 @@ def histogram_file(tmp_path):
         return str(path)
 
     return write
+
+
+def test_a_reader_that_leaves_is_no_error():
+    """As with `| head`: nothing is said on stderr, and the exit code is 1."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    command = [sys.executable, "-m", "core", "waste", "--sizes", "1,2", "--batches", "1"]
+    done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_waste_by_hand(ask):
