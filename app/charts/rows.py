@@ -25,7 +25,7 @@ def rows_figure(
     layout = theme.layout(title, 130 + ROW_HEIGHT * len(row_titles))
     layout["margin"]["t"] = 72  # the first row's title is above the plot
     # All in one go: make_subplots() and a call a change cost a page half of its redrawing.
-    return go.Figure(data=list(traces), layout=layout | _rows_layout(row_titles, x_title, y_title))
+    return theme.unchecked(traces, layout | _rows_layout(row_titles, x_title, y_title))
 
 
 def _rows_layout(row_titles: Sequence[str], x_title: str, y_title: str) -> dict[str, Any]:
