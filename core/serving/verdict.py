@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,14 +47,31 @@ def verdict(
     good = [
         run.result.goodput_rps(ttft_limit_s=ttft_limit_s, tpot_limit_s=tpot_limit_s) for run in runs
     ]
-    ends = [run.result.latency().e2e_ms.p50 or 0.0 for run in runs]
+    ends = [_end_ms(run) for run in runs]
     near = [i for i, rate in enumerate(good) if rate >= max(good) * (1 - TIE)]
     soonest = min(ends[i] for i in near)
     alike = [i for i in near if ends[i] <= soonest * (1 + TIE)]
     best = min(alike, key=lambda i: (runs[i].num_graphs, ends[i]))
+    if math.isinf(min(ends)):
+        return Verdict(runs[best], "end to end", _nobody(runs))
     if len(near) == len(runs):
         return Verdict(runs[best], "end to end", _by_time(runs, ends, best, alike, max(good)))
     return Verdict(runs[best], "goodput", _by_goodput(runs, good, best, near))
+
+
+def _end_ms(run: ServedSet) -> float:
+    """Median end to end [ms]; infinite where no request was finished."""
+    median = run.result.latency().e2e_ms.p50
+    return math.inf if median is None else median
+
+
+def _nobody(runs: Sequence[ServedSet]) -> str:
+    rejected = min(len(run.result.rejected) for run in runs)
+    who = "No set finishes" if len(runs) > 1 else f"{_named(runs[0])} does not finish"
+    return (
+        f"{who} any request: {rejected:,} of {len(runs[0].result.trace):,} can never fit into the "
+        "KV cache; give the engine more KV cache, or serve shorter requests."
+    )
 
 
 def _by_goodput(
@@ -94,7 +112,7 @@ def _by_time(
         alike_words = "None serves a request within the limits"
     equals = [_named(runs[i]) for i in alike if i != best]
     others = sorted((i for i in range(len(runs)) if i not in alike), key=lambda i: ends[i])
-    gains = [f"{_percent(1 - ends[best] / ends[i])} less than {_named(runs[i])}" for i in others]
+    gains = [_sooner(ends[best], ends[i], _named(runs[i])) for i in others]
     if equals:
         fewest = "has the fewest graphs of those that answer soonest"
         gains.insert(0, f"within {100 * TIE:.0f} % of {_list(equals)}")
@@ -104,6 +122,12 @@ def _by_time(
         f"{alike_words}; {_named(runs[best])} {fewest}: end to end in {_ms(ends[best])} (median), "
         f"{_list(gains)}."
     )
+
+
+def _sooner(low_ms: float, high_ms: float, name: str) -> str:
+    if math.isinf(high_ms):
+        return f"while {name} finishes no request"
+    return f"{_percent(1 - low_ms / high_ms)} less than {name}"
 
 
 def _named(run: ServedSet) -> str:

@@ -70,6 +70,36 @@ def test_nobody_in_time_is_said():
     assert found.sentence.startswith("None serves a request within the limits; fast (3 graphs)")
 
 
+def with_kv(name: str, kv_tokens: int, num_graphs: int) -> ServedSet:
+    """The two requests of 12 tokens each, where they fit at all."""
+    us = np.array([5e3] * 2)
+    cost = StepCost(np.array([1, 2]), us, us, np.zeros(2), Origin.ASSUMED, "by hand")
+    result = simulate(TRACE, Machine(kv_tokens, block_size_tokens=4), cost, (1, 2), prefill=PREFILL)
+    return ServedSet(name, num_graphs, result)
+
+
+def test_a_set_that_serves_nothing_is_not_the_best():
+    """A KV cache of 8 tokens holds no request: where none is finished no set is said to be soon,
+    and where one set finishes them it is the best, also when nobody is in time."""
+    nothing = [with_kv("many", 8, 8), with_kv("few", 8, 1)]
+    assert all(list(item.result.rejected) == [0, 1] for item in nothing)
+    tail = (
+        "any request: 2 of 2 can never fit into the KV cache; give the engine more KV cache, or "
+        "serve shorter requests."
+    )
+    assert verdict(nothing).sentence == f"No set finishes {tail}"
+    assert verdict(nothing[:1]).sentence == f"many (8 graphs) does not finish {tail}"
+    some = [*nothing, with_kv("eager", 64, 0)]
+    found = verdict(some)
+    assert found.best.name == "eager" and "against 0 with many (8 graphs)" in found.sentence
+    found = verdict(some, tpot_limit_s=0.001)
+    assert found.best.name == "eager" and found.sentence == (
+        "None serves a request within the limits; eager answers soonest: end to end in 55 ms "
+        "(median), while many (8 graphs) finishes no request and while few (1 graph) finishes no "
+        "request."
+    )
+
+
 def test_one_set_is_no_comparison():
     """A single set is told as it is; none is an error."""
     assert "serve another set to compare" in verdict([served("only", 5, 2)]).sentence
