@@ -9,6 +9,7 @@ import pytest
 from core.errors import SessionAccessError, SessionError
 from core.store.__main__ import main
 from core.store.hand_over import hand_over
+from core.store.session_states import Member
 from core.store.sessions import Role, SessionStore
 from tests.core.store.session_cases import DOCUMENT, READING
 
@@ -29,16 +30,50 @@ def test_local_sessions_go_to_somebody_who_logs_in(store: SessionStore, url: str
 
 
 def test_a_session_keeps_one_owner(store: SessionStore, url: str) -> None:
-    """Where the taker had a lesser part it gives way; where they are the owner they stay it."""
+    """Where the taker had a lesser part it gives way; where they are the owner they stay it, and
+    the giver is out."""
     first = store.create("a")
     store.open_link(store.share(first, "a", Role.VIEWER), "b")
     second = store.create("b")
     store.open_link(store.share(second, "b", Role.EDITOR), "a")
-    assert hand_over(url, "a", "b") == 1
+    assert hand_over(url, "a", "b") == 2
     for session_id in (first, second):
-        owners = [m for m in store.members(session_id, "b") if m.role is Role.OWNER]
-        assert [m.who for m in owners] == ["b"]
-    assert [m.who for m in store.members(first, "b")] == ["b"]
+        assert store.members(session_id, "b") == [Member("b", Role.OWNER)]
+
+
+def test_the_higher_role_is_kept(store: SessionStore, url: str) -> None:
+    """An editor who takes over a viewer's part stays an editor, and the other way round becomes
+    one; a part that only the giver had comes as it was."""
+    roles = (
+        (Role.VIEWER, Role.EDITOR, Role.EDITOR),
+        (Role.EDITOR, Role.VIEWER, Role.EDITOR),
+        (Role.VIEWER, None, Role.VIEWER),
+    )
+    ids = [store.create("ana") for _ in roles]
+    for session_id, (giver, taker, _) in zip(ids, roles, strict=True):
+        for who, role in (("left", giver), ("ben", taker)):
+            if role is not None:
+                store.open_link(store.share(session_id, "ana", role), who)
+    assert hand_over(url, "left", "ben") == 3
+    assert [store.head(i, "ben").role for i in ids] == [after for *_, after in roles]
+    assert store.list_for("left") == []
+
+
+def test_a_name_that_somebody_chose_is_not_believed(store: SessionStore, url: str) -> None:
+    """Whoever is shown as `local`, or as what identifies another, is not taken for them: before
+    and after the other is known by a session."""
+    theirs = store.create("oidc:mallory")
+    store.introduce("oidc:mallory", "local")
+    store.create("ana")
+    with pytest.raises(SessionError, match="Nobody is known as local"):
+        hand_over(url, "local", "ana")
+    mine = store.create("local")
+    assert hand_over(url, "local", "ana") == 1
+    store.introduce("oidc:mallory", "ana")
+    store.create("ben")
+    assert hand_over(url, "ana", "ben") == 2
+    assert {info.session_id for info in store.list_for("oidc:mallory")} == {theirs}
+    assert store.load(mine, "ben").role is Role.OWNER
 
 
 def test_names_that_are_nobodys_or_two_peoples(store: SessionStore, url: str) -> None:
@@ -49,7 +84,7 @@ def test_names_that_are_nobodys_or_two_peoples(store: SessionStore, url: str) ->
     for giver, taker, sentence in (
         ("a", "nobody@example.org", "Nobody is known as nobody"),
         ("nobody", "a", "Nobody is known as nobody"),
-        ("a", "Ana", "the name of 2 people: x, y|the name of 2 people: y, x"),
+        ("a", "Ana", "the name of 2 people: x, y; give one of these"),
         ("a", "a", "same person"),
     ):
         with pytest.raises(SessionError, match=sentence):
