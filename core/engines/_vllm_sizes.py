@@ -64,7 +64,10 @@ def batch_limits(release: Release, values: dict[str, Any]) -> Batch:
     limits = {"max_num_seqs": seqs, "max_num_batched_tokens": tokens}
     for name, default in limits.items():
         if values[name] is None:
-            notes.append(f"{name} not given: {default}, as 0.33.0 chooses for this card's memory.")
+            notes.append(
+                f"{name} not given: {default}, what 0.33.0 takes on a card of "
+                f"{values['gpu_memory_gib']:g} GiB; give it if your engine runs with another."
+            )
         else:
             limits[name] = values[name]
     seqs, tokens = limits.values()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _KEY = re.compile(r"[\w.-]+\Z")
+SLIP = 0.9
+"""How alike (difflib's ratio) two names are for one to be a slip of the other."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,18 @@ def read_config(engine: Engine, text: str, version: str | None = None) -> Config
     source, given = _given_options(engine, text, table)
     release, *_ = engine.checked_values(version)
     config = _as_settings(engine, release, table, given)
-    return replace(config, source=source)
+    return replace(
+        config, source=source, findings=(*_nothing(engine, text, config), *config.findings)
+    )
+
+
+def _nothing(engine: Engine, text: str, config: Config) -> tuple[Finding, ...]:
+    """A finding for a text that sets nothing and does not even name the engine."""
+    named = {engine.id, engine.label.lower()}
+    if config.settings or config.findings or any(name in text.lower() for name in named):
+        return ()
+    says = f"No setting of {engine.label} was found in the text; its defaults are shown."
+    return (Finding("nothing-read", Severity.WARNING, says, "Paste flags, a config or a log."),)
 
 
 def _from_log(engine: Engine, text: str) -> Config:
@@ -172,12 +185,14 @@ def _twice(engine: Engine, name: str, first: Given, second: Given) -> Finding:
 
 
 def _unknown(engine: Engine, table: Table, given: Given) -> Finding | None:
-    """A finding for an unknown name that looks as if it meant graphs; None for any other."""
-    if not re.search(r"graph|capture|bucket", given.path):
+    """A finding for an unknown name that looks like graphs or like a slip; None for any other."""
+    graphs = re.search(r"graph|capture|bucket", given.path) is not None
+    cutoff = 0.75 if graphs else SLIP
+    near = difflib.get_close_matches(given.path, list(table.by_name), n=1, cutoff=cutoff)
+    if not graphs and not near:
         return None
-    near = difflib.get_close_matches(given.path, list(table.by_name), n=1, cutoff=0.75)
     return Finding(
-        "unknown-graph-option",
+        "unknown-graph-option" if graphs else "misspelt-option",
         Severity.WARNING,
         f"{given.written} is not known here for {engine.label}; it was not read.",
         f"Did you mean {near[0]}?" if near else "Check its spelling and release.",

@@ -56,6 +56,15 @@ def test_what_is_not_read_is_named() -> None:
     assert "cudagraph_capture_sizes" in finding.fix
 
 
+def test_a_slip_and_a_text_without_settings_are_findings() -> None:
+    """A flag one letter off is named with the right one; a text that says nothing is no silence."""
+    slip = found(check(VLLM, None, None, "--max-num-sqs 64"), "misspelt-option")
+    assert "--max-num-sqs " in slip.text and "max_num_seqs" in slip.fix
+    assert "vLLM" in found(check(VLLM, None, None, "complete garbage"), "nothing-read").text
+    plain = check(VLLM, None, None, "vllm serve m --port 8000")
+    assert not {"nothing-read", "misspelt-option"} & {finding.id for finding in plain.findings}
+
+
 def test_vllm_truncation_and_cliff() -> None:
     """257 is lost, and decode steps above 256 run eager at full load."""
     steps = StepHistogram.from_mapping({100: 60, 257: 30, 300: 10})
