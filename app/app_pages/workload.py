@@ -46,6 +46,8 @@ if workload.reading.trace is not None and state.value("bucketed", kinds[0]) != t
 
 found = traffic.current_traffic(stop=False)
 if found is None:
+    if traffic.workload_requests(workload) is not None:
+        end_page()  # what stands in the way is said already
     if workload.reading.trace is not None:
         st.info("Type a request rate above to estimate step sizes: the file has lengths only.")
     else:
@@ -53,9 +55,6 @@ if found is None:
             "No step sizes follow from this file: it gives bounds or sums, not single steps or "
             "requests. Upload a request trace, or an engine log with step sizes."
         )
-    end_page()
-if len(found.histogram.sizes) == 0:
-    st.info("No step of this kind occurs with these limits.")
     end_page()
 chart(steps_figure(found.histogram), "steps")
 st.caption(f"{found.histogram.total_steps:,} steps, {as_text(found.note)}.")

@@ -45,7 +45,7 @@ def show() -> None:
 def _own() -> None:
     traffic = current_traffic(stop=False)
     if traffic is None:
-        st.info("No traffic yet: upload a file on the Workload page, or open the example there.")
+        st.info("No step sizes yet: upload a file on the Workload page, or open the example there.")
         return
     traffic_caption(traffic)
     st.markdown("**Two buckets fewer: what is saved, what is wasted?**")

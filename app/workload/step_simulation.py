@@ -7,7 +7,9 @@ from app.inputs.cost import chosen_cost
 from app.inputs.engine_defaults import engine_default
 from app.serving.choice import ServingLimits, cost_of, machine_of, requests_of
 from app.serving.inputs import serving_limits
+from core.errors import HistogramError
 from core.records import Grade, SizeUnit, StepHistogram, Trace
+from core.serving.no_steps import check_any_step
 from core.simulate import SimulationResult
 
 DECODE = "Decode batch (requests a step)"
@@ -43,9 +45,9 @@ def simulated(trace: Trace, limits: ServingLimits) -> SimulationResult:
 
 
 def simulated_steps(trace: Trace, limits: ServingLimits, kind: str) -> StepHistogram:
-    """The steps alone, kept for several limits at once. Raises SettingError."""
+    """The steps alone, kept for several limits at once. Raises SettingError, HistogramError."""
     view = chosen_cost()
-    return compute.simulated_steps(
+    steps = compute.simulated_steps(
         requests_of(trace, limits),
         machine_of(limits),
         cost_of(view.cost, limits),
@@ -54,8 +56,11 @@ def simulated_steps(trace: Trace, limits: ServingLimits, kind: str) -> StepHisto
         limits.concurrency,
         kind == DECODE,
     )
+    if len(steps.sizes) == 0:
+        raise HistogramError(f"{trace.name}: no step of this kind occurs with these limits.")
+    return steps
 
 
 def steps_of(result: SimulationResult, kind: str) -> StepHistogram:
-    """Its decode steps, or those that hold prefill."""
-    return result.decode_slots if kind == DECODE else result.mixed_steps
+    """Its decode steps, or those that hold prefill. Raises HistogramError where there are none."""
+    return check_any_step(result.decode_slots if kind == DECODE else result.mixed_steps, result)
