@@ -36,15 +36,15 @@ class Session:
     """Everything the pages of one browser session share."""
 
     workload: Workload | None = None
-    profile_name: str | None = None
     profiles: dict[str, Profile] = field(default_factory=dict)
-    custom_sets: dict[str, tuple[int, ...]] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     colours: dict[str, str] = field(default_factory=dict)
     job_id: str | None = None
     page: str | None = None
     drawn: set[str] = field(default_factory=set)
     defaults: dict[str, Any] = field(default_factory=dict)
+    # Keys whose default follows from the work: merely shown, it is no choice, and it moves along.
+    following: set[str] = field(default_factory=set)
     open_id: str | None = None
     open_version: int = 0
     open_role: str = ""
@@ -90,14 +90,19 @@ def enter_page(page: str) -> None:
         session().drawn.clear()
 
 
-def remember(key: str, default: Any) -> str:
+def remember(key: str, default: Any, follows: bool = False) -> str:
     """Fill widget `key` from the session before the widget is drawn; returns the key.
 
     On the first run of a page its key may still hold the value of another page's widget of the
     same key, which Streamlit does not give to the new one: so it is set then in any case.
     Follow the widget with `keep(key)`.
+
+    follows : the default depends on the traffic or on other choices; until the user chooses, the
+        widget shows the present one, as `value` with the same default does
     """
     held = session()
+    if follows:
+        _follow(key, default)
     held.defaults[key], held.last_used = default, key
     if key in held.values and not fits(held.values[key], default):
         put_aside(key)
@@ -105,6 +110,15 @@ def remember(key: str, default: Any) -> str:
         st.session_state[key] = held.values.get(key, default)
         held.drawn.add(key)
     return key
+
+
+def _follow(key: str, default: Any) -> None:
+    """Where a widget still shows the former default, and nobody chose it, fill it anew."""
+    held = session()
+    held.following.add(key)
+    shown = key in st.session_state and st.session_state[key] == held.defaults.get(key, default)
+    if shown and key not in held.values:
+        held.drawn.discard(key)
 
 
 def put_aside(key: str) -> None:
@@ -124,6 +138,8 @@ def keep(key: str) -> Any:
         value = held.defaults[key] if value is None else value
     if key in held.set_aside and value != held.defaults[key]:
         del held.set_aside[key]  # the user chose anew
+    if key in held.following and key not in held.values and value == held.defaults[key]:
+        return value
     held.values[key] = value
     held.unproven.discard(key)
     return value
@@ -136,6 +152,15 @@ def value(key: str, default: Any) -> Any:
         held.last_used = key
     found = held.values.get(key, default)
     return found if fits(found, default) else default
+
+
+def let_go(key: str) -> None:
+    """A choice that is none any more; the default holds, and what came from outside is put aside."""
+    held = session()
+    if key in held.unproven:
+        put_aside(key)
+    held.values.pop(key, None)
+    held.drawn.discard(key)
 
 
 def set_values(values: Mapping[str, Any]) -> None:

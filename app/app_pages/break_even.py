@@ -28,11 +28,7 @@ sets = inputs.chosen_sets(found.histogram, workload.reading.captured if workload
 if not sets:
     st.info("Choose bucket sets on the Buckets page first.")
     end_page()
-names = [s.name for s in sets]
-if state.value("even_set", names[0]) not in names:
-    state.set_values({"even_set": names[0]})
-st.selectbox("Bucket set", names, key=state.remember("even_set", names[0]))
-picked = next(s for s in sets if s.name == state.keep("even_set"))
+picked = inputs.break_even_choice(st, sets)
 
 with st.expander("How graphs come about, and how long the engine runs"):
     left, right = st.columns(2)

@@ -28,7 +28,7 @@ def show_editable(
 def _what_changed(histogram: StepHistogram, view: compute.CostView) -> str | None:
     """The last edit of the user's own list in words; None without one."""
     values = state.session().values
-    text, before = str(state.value("own_sizes", "")), values.get("own_before")
+    text, before = inputs.own_sizes(), values.get("own_before")
     if text == values.get("own_seen"):
         return values.get("own_sentence")
     values["own_before"] = values.get("own_seen")

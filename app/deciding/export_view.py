@@ -18,11 +18,8 @@ NEWEST = "newest known"
 def export_view(sets: Sequence[BucketSet]) -> None:
     """Set, engine and release; the setting in each form there is, with what would be altered."""
     st.subheader("Paste it into your engine", anchor=False)
-    names = [s.name for s in sets]
-    if state.value("export_set", names[-1]) not in names:
-        state.set_values({"export_set": names[-1]})
     left, middle, right = st.columns(3)
-    left.selectbox("Bucket set", names, key=state.remember("export_set", names[-1]))
+    picked = inputs.export_choice(left, sets)
     middle.selectbox(
         "Engine",
         list(ENGINES),
@@ -33,7 +30,6 @@ def export_view(sets: Sequence[BucketSet]) -> None:
     key = f"export_version_{engine.id}"
     right.selectbox("Release", [NEWEST, *engine.versions], key=state.remember(key, NEWEST))
     version = state.keep(key)
-    picked = next(s for s in sets if s.name == state.keep("export_set"))
     try:
         found = compute.exported(
             engine.id,

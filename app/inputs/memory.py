@@ -58,7 +58,7 @@ def memory_inputs(workload: state.Workload | None) -> MemoryChoice:
         "Tokens a request holds",
         1.0,
         1e7,
-        key=state.remember("tokens_per_request", typical_tokens(workload)),
+        key=state.remember("tokens_per_request", typical_tokens(workload), follows=True),
         help="Prompt plus output of a typical request; the default is this workload's mean.",
     )
     state.keep("tokens_per_request")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -16,7 +17,7 @@ from app.inputs.parsing import parse_sizes
 from app.workload.other_traffic import other_inputs, with_others
 from core.engines import ENGINES
 from core.errors import ProjectError, SettingError
-from core.records import BucketSet, SizeUnit, StepHistogram
+from core.records import BucketSet, StepHistogram
 
 POWERS = "Powers of two"
 BEST = "Best possible"
@@ -24,6 +25,8 @@ OWN = "My list"
 FROM_LOG = "Your engine (from the log)"
 TODAY = "Your engine today"
 DEFAULT_SETS = ("vllm", POWERS, BEST)
+OWN_SIZES = "1, 2, 4, 8, 16, 32, 64, 128, 256"
+"""My list, until the user types one."""
 
 GRADE_WORDS = {
     "A": "Step sizes: the bucket fit is computed from them directly, nothing is simulated.",
@@ -31,6 +34,11 @@ GRADE_WORDS = {
     "C": "Lengths without arrivals: step sizes need a request rate, which you type in.",
     "D": "Sums or coarse buckets: only bounds can be told, no exact distribution.",
 }
+
+
+def own_sizes() -> str:
+    """My list, as typed."""
+    return str(state.value("own_sizes", OWN_SIZES))
 
 
 def today() -> EngineChoice | None:
@@ -68,7 +76,7 @@ def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[Buc
         k_inputs(compute.MAX_GRAPHS)
     right.text_input(
         "My list",
-        key=state.remember("own_sizes", "1, 2, 4, 8, 16, 32, 64, 128, 256"),
+        key=state.remember("own_sizes", OWN_SIZES),
         help="Capture sizes, e.g. 1, 2, 4, 8..64/8. Choose 'My list' above to see it.",
     )
     state.keep("own_sizes")
@@ -132,10 +140,44 @@ def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -
         sizes = compute.best_set(steps, choice, view.cost, view.memory)
         return BucketSet(f"{BEST}, K={choice.num_graphs}", sizes, histogram.unit)
     if name == OWN:
-        return BucketSet(OWN, parse_sizes(state.value("own_sizes", "1, 2, 4, 8")))
+        return BucketSet(OWN, parse_sizes(own_sizes()))
     if name not in ENGINES:
         raise SettingError("this traffic has no such set; choose another on the Buckets page.")
     return default_set(name, histogram)
+
+
+def break_even_set(sets: Sequence[BucketSet]) -> str:
+    """Name of the set that Break-even weighs: the one chosen there, else the first."""
+    return _name_of("even_set", sets, sets[0].name)
+
+
+def export_set(sets: Sequence[BucketSet]) -> str:
+    """Name of the set to paste into an engine: the one chosen for it, else the last."""
+    return _name_of("export_set", sets, sets[-1].name)
+
+
+def _name_of(key: str, sets: Sequence[BucketSet], default: str) -> str:
+    chosen = str(state.value(key, default))
+    return chosen if chosen in {item.name for item in sets} else default
+
+
+def break_even_choice(place: Any, sets: Sequence[BucketSet]) -> BucketSet:
+    """The widget of `break_even_set`, drawn in `place`."""
+    return _set_choice(place, "even_set", sets, sets[0].name)
+
+
+def export_choice(place: Any, sets: Sequence[BucketSet]) -> BucketSet:
+    """The widget of `export_set`, drawn in `place`."""
+    return _set_choice(place, "export_set", sets, sets[-1].name)
+
+
+def _set_choice(place: Any, key: str, sets: Sequence[BucketSet], default: str) -> BucketSet:
+    """A choice that is gone is let go."""
+    names = [item.name for item in sets]
+    if state.value(key, default) not in names:
+        state.let_go(key)
+    place.selectbox("Bucket set", names, key=state.remember(key, default, follows=True))
+    return sets[names.index(state.keep(key))]
 
 
 def default_set(name: str, histogram: StepHistogram) -> BucketSet:
@@ -148,7 +190,7 @@ def _take_as_own(text: str) -> None:
     """Make a list the user's own and compare it; the widgets are drawn already, so run again."""
     values = state.session().values
     values["own_sizes"] = text
-    values["sets"] = [*dict.fromkeys([*values.get("sets", []), OWN])]
+    values["sets"] = [*dict.fromkeys([*state.value("sets", list(DEFAULT_SETS)), OWN])]
     state.session().drawn -= {"own_sizes", "sets"}
     st.rerun()
 
@@ -174,17 +216,9 @@ def toggle_own(size: int | None) -> None:
         return
     values["own_clicked"] = size
     try:
-        sizes = set(parse_sizes(str(values.get("own_sizes", ""))))
+        sizes = set(parse_sizes(own_sizes()))
     except ProjectError:
         return  # what is typed is no list yet; its own warning says so
     changed = sorted(sizes ^ {size})
     if changed:
         _take_as_own(", ".join(map(str, changed)))
-
-
-def unit_words(unit: SizeUnit) -> str:
-    return {
-        SizeUnit.REQUESTS: "decode batch (requests a step)",
-        SizeUnit.TOKENS: "tokens a step",
-        SizeUnit.LENGTH: "sequence length (tokens)",
-    }[unit]

@@ -102,7 +102,7 @@ def _memory(workload: state.Workload):
 def _pay_back(sets: Sequence[BucketSet]) -> PayBack:
     restored = state.value("restored", False)
     return PayBack(
-        str(state.value("even_set", sets[-1].name)),
+        inputs.break_even_set(sets),
         state.value("uptime_h", 24.0) * 3600,
         state.value("restore_ms", 0.0) if restored else None,
     )
@@ -123,7 +123,7 @@ def _export(sets: Sequence[BucketSet]) -> ExportChoice:
     engine = state.value("export_engine", next(iter(ENGINES)))
     version = state.value(f"export_version_{engine}", NEWEST)
     return ExportChoice(
-        str(state.value("export_set", sets[-1].name)),
+        inputs.export_set(sets),
         engine,
         None if version == NEWEST else version,
         inputs.shared_settings(engine),

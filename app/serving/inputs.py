@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from app import state
@@ -62,16 +64,16 @@ ARRIVAL_INPUTS = (
 )
 
 
+DEFAULTS = {item[0]: item[5] for item in (*LIMIT_INPUTS, *ARRIVAL_INPUTS)}
+
+
 def serving_limits() -> ServingLimits:
     """The engine last chosen, on whichever page."""
     drafts = state.value("draft_tokens", 0)
     prefix = state.value("prefix_use", AS_TRACE)
     closed = state.value("arrive", OPEN) == CLOSED
     return ServingLimits(
-        state.value("max_num_seqs", 256),
-        state.value("max_num_batched_tokens", 8192),
-        state.value("kv_tokens", 500_000),
-        state.value("load_factor", 1.0),
+        *(state.value(item[0], item[5]) for item in LIMIT_INPUTS),
         mode=state.value("prefill_mode", MODES[0]),
         block_size_tokens=state.value("block_size_tokens", 16),
         whole_prompt_must_fit=state.value("whole_prompt", True),
@@ -103,16 +105,41 @@ def arrival_inputs(reading: Reading) -> None:
     if reading.trace is None or reading.trace.arrival_s is not None:
         return
     first, *others = ARRIVAL_INPUTS
-    rate_rps = float(reading.facts.get("request_rate_rps", 0.0))
-    _row(((*first[:5], rate_rps, first[6]), *others))
+    _row(((*first[:5], said_rate_rps(reading), first[6]), *others), follows=True)
 
 
-def _row(inputs: tuple[tuple, ...]) -> None:
+def said_rate_rps(reading: Reading) -> float:
+    """The request rate that a file without arrivals tells; 0 where it tells none [requests/s]."""
+    return float(reading.facts.get("request_rate_rps", DEFAULTS["rate_rps"]))
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """How requests of a file without arrival times are made to arrive."""
+
+    rate_rps: float
+    cv: float
+    seed: int
+
+
+def chosen_arrivals(reading: Reading) -> Arrivals:
+    """As last typed; the rate is the file's own until one is."""
+    return Arrivals(
+        state.value("rate_rps", said_rate_rps(reading)),
+        state.value("arrival_cv", DEFAULTS["arrival_cv"]),
+        state.value("arrival_seed", DEFAULTS["arrival_seed"]),
+    )
+
+
+def _row(inputs: tuple[tuple, ...], follows: bool = False) -> None:
     for place, (key, label, least, most, step, default, help_text) in zip(
         st.columns(len(inputs)), inputs, strict=True
     ):
         place.number_input(
-            label, least, most, step=step, key=state.remember(key, default), help=help_text
+            *(label, least, most),
+            step=step,
+            key=state.remember(key, default, follows),
+            help=help_text,
         )
         state.keep(key)
 

@@ -49,13 +49,20 @@ def _jobs_of(session: state.Session) -> tuple[str, ...]:
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """What was chosen; a default that a page merely showed is no change of the session."""
-    defaults = state.session().defaults
     kept = {
         key: _kept_value(key, value)
         for key, value in values.items()
-        if _is_kept(key) and not (key in defaults and value == defaults[key])
+        if _is_kept(key) and not _is_default(key, value)
     }
     return {**_left_alone(), **plain_settings(kept)[0]}
+
+
+def _is_default(key: str, value: Any) -> bool:
+    """Would the page show it in any case? A default that follows from the work may move on, so
+    what was chosen there is kept even where the two are equal."""
+    session = state.session()
+    fixed = key in session.defaults and key not in session.following
+    return fixed and value == session.defaults[key]
 
 
 def _left_alone() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from app import compute, state
 from app.drawing.markdown_text import as_text
 from app.serving.choice import ServingLimits
 from app.serving.inputs import serving_limits
-from app.workload.step_simulation import DECODE, simulated_steps, with_arrivals
+from app.workload.step_simulation import DECODE, requests_in, simulated_steps
 from core.buckets.merge import merged
 from core.errors import HistogramError, ProjectError
 from core.histogram import steps_from_lengths
@@ -114,7 +114,7 @@ def _steps_of(reading: Reading, unit: SizeUnit, limits: ServingLimits) -> StepHi
         return steps_from_lengths(reading.prompt_lengths)
     if reading.steps is not None:
         return reading.steps
-    trace = None if reading.trace is None else with_arrivals(reading.trace, reading.grade)
+    trace = requests_in(reading)
     if trace is None:
         missing = "request rate on the Workload page" if reading.grade is Grade.LENGTHS else "trace"
         raise HistogramError(f"{reading.label}: no step sizes follow without a {missing}.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from app import compute, state
+from app import compute
 from app.inputs.cost import chosen_cost
 from app.inputs.engine_defaults import engine_default
 from app.serving.choice import ServingLimits, cost_of, machine_of, requests_of
-from app.serving.inputs import serving_limits
+from app.serving.inputs import chosen_arrivals, serving_limits
 from core.errors import HistogramError
+from core.readers.reading import Reading
 from core.records import Grade, SizeUnit, StepHistogram, Trace
 from core.serving.no_steps import check_any_step
 from core.simulate import SimulationResult
@@ -17,18 +18,19 @@ MIXED = "Step tokens (steps that hold prefill)"
 PROMPT = "Prompt length (prefill or encoder graphs)"
 
 
-def with_arrivals(trace: Trace, grade: Grade) -> Trace | None:
-    """Grade C has lengths only: arrivals at random at the rate the user typed, or none.
+def requests_in(reading: Reading) -> Trace | None:
+    """A file's requests with arrivals; None where it has none.
 
-    A closed loop needs no arrivals.
+    Grade C has lengths only: they arrive at random at the rate that the user typed, else at the one
+    that the file tells. A closed loop needs no arrivals.
     """
-    if trace.arrival_s is not None or serving_limits().concurrency is not None:
+    trace = reading.trace
+    if trace is None or trace.arrival_s is not None or serving_limits().concurrency is not None:
         return trace
-    rate = state.value("rate_rps", 0.0)
-    if grade is not Grade.LENGTHS or rate <= 0:
+    chosen = chosen_arrivals(reading)
+    if reading.grade is not Grade.LENGTHS or chosen.rate_rps <= 0:
         return None
-    cv, seed = state.value("arrival_cv", 1.0), state.value("arrival_seed", 0)
-    return compute.with_arrivals(trace, rate, cv, seed)
+    return compute.with_arrivals(trace, chosen.rate_rps, chosen.cv, chosen.seed)
 
 
 def simulated(trace: Trace, limits: ServingLimits) -> SimulationResult:

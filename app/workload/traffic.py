@@ -10,7 +10,7 @@ from app import compute, state
 from app.inputs.cost import chosen_cost
 from app.serving.inputs import advanced_words, coming_words, serving_limits
 from app.web.page_end import end_page
-from app.workload.step_simulation import DECODE, MIXED, PROMPT, simulated, steps_of, with_arrivals
+from app.workload.step_simulation import DECODE, MIXED, PROMPT, requests_in, simulated, steps_of
 from core.errors import ProjectError
 from core.histogram import steps_from_lengths
 from core.records import SizeUnit, StepHistogram, Trace
@@ -94,14 +94,13 @@ def _traffic_of(workload: state.Workload) -> Traffic | None:
         return Traffic(steps, "one prefill a request, at its prompt length")
     if reading.trace is None or kind not in kinds:
         return None
-    trace = with_arrivals(reading.trace, reading.grade)
+    trace = requests_in(reading)
     return None if trace is None else _simulated(trace, kind)
 
 
 def workload_requests(workload: state.Workload) -> Trace | None:
     """The workload's requests with arrivals; None where there are none to serve."""
-    trace = workload.reading.trace
-    return None if trace is None else with_arrivals(trace, workload.reading.grade)
+    return requests_in(workload.reading)
 
 
 def decode_histogram(trace: Trace) -> StepHistogram:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.app.apptest import to_page, with_file
-from tests.app.session_steps import in_address, press
+from tests.app.apptest import BATCHES, open_app, table_row, to_page, with_file
+from tests.app.session_steps import in_address, kept_session, press
+from tests.conftest import DATA
 
 pytestmark = pytest.mark.usefixtures("own_database")
 
@@ -55,3 +56,50 @@ def test_a_file_that_is_read_again_is_saved_again():
     fork_id = in_address(at, "session")
     assert fork_id != session_id
     assert kept_arrivals(fork_id) == [0, 10, 30]
+
+
+def test_an_untouched_own_list_is_the_same_after_reopening():
+    """My list was shown, chosen and never typed: Memory judges the nine sizes of the Buckets page,
+    before and after."""
+    at, session_id = kept_session()
+    to_page(at, "buckets.py")
+    at.multiselect(key="sets").set_value(["My list"]).run()
+    assert table_row(at, "bucket set", "My list")["graphs"] == 9
+    mine = table_row(to_page(at, "memory.py"), "bucket set", "My list")
+    assert table_row(open_app("memory.py", session=session_id), "bucket set", "My list") == mine
+
+
+def test_the_rate_that_a_file_tells_holds_after_reopening():
+    """Lengths with a rate of 8/s in the file, which no one typed: the reopened Buckets page and
+    Compare have the steps of the page that showed the rate."""
+    data = (DATA / "traces" / "sglang_bench.jsonl").read_bytes()
+    at, session_id = kept_session(data, "bench.jsonl")
+    to_page(at, "workload.py")
+    assert at.number_input(key="rate_rps").value == 8
+    mine = table_row(to_page(at, "buckets.py"), "bucket set", "vLLM default")
+    other = open_app("buckets.py", session=session_id)
+    assert table_row(other, "bucket set", "vLLM default") == mine
+    other.number_input(key="best_k").set_value(3).run()  # a second version to compare with
+    compared = to_page(other, "compare.py")
+    shown = [d.value for d in compared.dataframe if "difference" in d.value.columns][0]
+    waste = shown[(shown["about"] == "vLLM default") & (shown["what"] == "waste")].iloc[0]
+    assert {str(v) for k, v in waste.items() if "version" in str(k)} == {str(mine["waste"])}
+
+
+def test_the_report_weighs_the_set_of_the_break_even_page(monkeypatch):
+    """With nothing chosen, and with a set that is gone: the first of the sets in both."""
+    from app.report import button
+
+    made, real = [], button._work
+    monkeypatch.setattr(button, "_work", lambda *given: made.append(real(*given)) or made[-1])
+    at = with_file(BATCHES, "batches.csv")
+    to_page(at, "buckets.py")
+    assert made[-1].pay_back.set_name == "vLLM default"
+    to_page(at, "break_even.py")
+    assert at.selectbox(key="even_set").value == "vLLM default"
+    at.selectbox(key="even_set").set_value("Powers of two").run()
+    to_page(at, "buckets.py")
+    assert made[-1].pay_back.set_name == "Powers of two"
+    at.multiselect(key="sets").set_value(["sglang", "Best possible"]).run()
+    assert made[-1].pay_back.set_name == "SGLang default"
+    assert to_page(at, "break_even.py").selectbox(key="even_set").value == "SGLang default"
