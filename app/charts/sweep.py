@@ -34,7 +34,7 @@ def sweep_figure(found: Sweep, figure: Figure, loads: Sequence[float], kv_tokens
             plot.add_trace(_line(known, figure, load, colour), row=1, col=1)
             best = found.best(load, figure, WITHIN)
             plot.add_trace(_star(best, figure, load, colour), row=1, col=1)
-    plot.add_trace(_taken(found, kv_tokens), row=2, col=1)
+        plot.add_trace(_taken(rows, kv_tokens, load, colour), row=2, col=1)
     theme.styled(plot, title=f"{FIGURE_WORDS[figure]} by number of graphs (estimated)", height=520)
     plot.update_xaxes(rangemode="tozero")
     plot.update_xaxes(title="captured graphs", row=2, col=1)
@@ -68,16 +68,16 @@ def _star(best: SweepRow, figure: Figure, load: float, colour: str) -> go.Scatte
     )
 
 
-def _taken(found: Sweep, kv_tokens: int) -> go.Scatter:
-    """The same under every load, so one line; a set that leaves nothing takes all."""
-    left = {row.num_graphs: row.kv_tokens for row in found.rows}
-    counts = sorted(left)
+def _taken(rows: Sequence[SweepRow], kv_tokens: int, load: float, colour: str) -> go.Scatter:
+    """One line a load, as each has sets of its own; a set that leaves nothing takes all."""
     return go.Scatter(
-        x=counts,
-        y=[kv_tokens - left[count] for count in counts],
-        customdata=[f"{left[count]:,}" for count in counts],
+        x=[row.num_graphs for row in rows],
+        y=[kv_tokens - row.kv_tokens for row in rows],
+        customdata=[f"{row.kv_tokens:,}" for row in rows],
         mode="lines+markers",
-        line={"color": theme.NEUTRAL, "dash": "dot"},
-        name="KV cache taken by graphs",
-        hovertemplate="%{x} graphs take %{y:,} KV tokens and leave %{customdata}<extra></extra>",
+        line={"color": colour, "dash": "dot"},
+        name=f"KV cache taken at x{load:g}",
+        showlegend=False,
+        hovertemplate="%{x} graphs take %{y:,} KV tokens and leave %{customdata}"
+        "<extra>%{fullData.name}</extra>",
     )

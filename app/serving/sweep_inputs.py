@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app import compute, state
 from app.deciding.best_choice import best_choice
 from app.serving import runs as serving
 from app.serving.choice import ServingLimits, cost_of, machine_of
+from app.workload.step_simulation import DECODE, simulated_steps
 from core.records import BucketSet, PoolPolicy, StepHistogram, Trace
-from core.serving.spec import LOADS, SweepSpec, sweep_sets
+from core.serving.spec import LOADS, SweepSet, SweepSpec, sweep_sets
 
 GRAPH_COUNTS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -34,20 +37,18 @@ def sweep_spec(
     view: compute.CostView,
     loads: tuple[float, ...],
 ) -> SweepSpec:
-    """The sweep of the present settings.
+    """The sweep of the present settings: each load has the best sets for its own steps.
 
     trace : as the file gives it; load and prefix hits are in the spec
+    histogram : decode steps at load 1; those at other loads are simulated
     Raises SettingError, CaptureSizesError.
     """
-    frontier = compute.best_frontier(histogram, best_choice(), view.cost)
-    sizes = dict.fromkeys(frontier.at(k).sizes for k in GRAPH_COUNTS)
-    best = [BucketSet(f"best {len(found)}", found) for found in sizes if found]
     return SweepSpec(
         machine_of(limits),
         cost_of(view.cost, limits),
         view.memory,
         serving.kv_bytes_per_token(),
-        sweep_sets([None, *best]),
+        sweep_sets([None]),
         len(trace),
         loads=loads,
         policy=state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST),
@@ -57,4 +58,29 @@ def sweep_spec(
         prefix_hit_rate=limits.prefix_hit_rate if limits.prefix_cache else None,
         ttft_limit_s=state.value("ttft_limit_ms", 1000.0) / 1e3,
         tpot_limit_s=state.value("tpot_limit_ms", 50.0) / 1e3,
+        sets_by_load=tuple(
+            _best_sets(_steps_at(load, trace, histogram, limits), view) for load in loads
+        ),
     )
+
+
+def _steps_at(
+    load: float, trace: Trace, histogram: StepHistogram, limits: ServingLimits
+) -> StepHistogram:
+    """The decode steps of one load, kept between runs of the page. Raises SettingError."""
+    if load == 1.0:
+        return histogram
+    in_flight = limits.concurrency
+    scaled = replace(
+        limits,
+        load_factor=limits.load_factor * load,
+        concurrency=None if in_flight is None else max(1, round(in_flight * load)),
+    )
+    return simulated_steps(trace, scaled, DECODE)
+
+
+def _best_sets(steps: StepHistogram, view: compute.CostView) -> tuple[SweepSet, ...]:
+    """The best sets of growing size. Raises ProjectError."""
+    frontier = compute.best_frontier(steps, best_choice(), view.cost)
+    sizes = dict.fromkeys(frontier.at(k).sizes for k in GRAPH_COUNTS)
+    return sweep_sets([BucketSet(f"best {len(found)}", found) for found in sizes if found])

@@ -42,17 +42,22 @@ def show_rows(found: Sweep, spec: SweepSpec, figure: Figure) -> None:
         "estimated by simulation",
     )
     for load in loads:
-        answer = load_answer(found, load, len(spec.sets), figure)
-        st.markdown(f"- Load x{load:g}: {answer.text}")
+        answer = load_answer(found, load, len(spec.sets_at(load)), figure)
+        st.markdown(f"- Load x{load:g}: {as_text(answer.text)}")
     for text in dict.fromkeys(row.error for row in found.rows if row.error):
-        st.warning(text)
+        st.warning(as_text(text))
     with st.expander("All runs"):
         table(_run_rows(found), "sweep_rows", "estimated by simulation")
     st.caption(
         f"Estimated by simulation: {spec.num_requests:,} requests, {spec.cost.origin.value} step "
-        f"times, graph memory {spec.memory.origin.value}. The best sets are those for the traffic "
-        "at load x1."
+        f"times, graph memory {spec.memory.origin.value}. {_whose_sets(spec)}"
     )
+
+
+def _whose_sets(spec: SweepSpec) -> str:
+    if not spec.sets_by_load:
+        return "Every load is served with the same sets."
+    return "The best sets under a load are those for the decode steps at that load."
 
 
 def _show_best(found: Sweep, spec: SweepSpec) -> None:
@@ -66,7 +71,7 @@ def _show_best(found: Sweep, spec: SweepSpec) -> None:
         name = "no graphs"
     elif best.num_graphs == 1:
         name = f"one graph (size {best.sizes[0]})"
-    so_far = "" if len(found.at(load)) == len(spec.sets) else " so far"
+    so_far = "" if len(found.at(load)) == len(spec.sets_at(load)) else " so far"
     st.markdown(
         f"**Best set for this traffic at load x{load:g}{so_far}: {name}.** It serves "
         f"{serving_text(best)}."
@@ -113,14 +118,22 @@ def show_job(
 
     @st.fragment(run_every=POLL_S)
     def live() -> None:
-        now = jobs.sweep_state(job_id)
-        _draw(now, figure)
-        if now.finished:
-            st.rerun()
-        elif jobs.may_change(now) and st.button("Cancel", key="cancel_sweep_job"):
-            jobs.cancel(job_id)
+        try:
+            _follow(job_id, figure)
+        except ProjectError as error:
+            st.error(as_text(str(error)))
 
     live()
+
+
+def _follow(job_id: str, figure: Figure) -> None:
+    """One look. Raises JobError where the job is gone or the database does not answer."""
+    now = jobs.sweep_state(job_id)
+    _draw(now, figure)
+    if now.finished:
+        st.rerun()
+    elif jobs.may_change(now) and st.button("Cancel", key="cancel_sweep_job"):
+        jobs.cancel(job_id)
 
 
 def _draw(job: SweepJob, figure: Figure) -> None:

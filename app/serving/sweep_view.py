@@ -29,9 +29,9 @@ def sweep_section(
     """Best sets of growing size, and eager, under each load."""
     st.subheader("How many graphs, at which load?", anchor=False)
     st.caption(
-        "Serves the requests with the best sets of 1, 2, 4 … 64 graphs for this traffic, and "
-        "without graphs, under each load. More graphs pad less and take KV cache: the sweep shows "
-        "where the second outweighs the first."
+        "Serves the requests under each load with the best sets of 1, 2, 4 … 64 graphs for the "
+        "steps at that load, and without graphs. More graphs pad less and take KV cache: the "
+        "sweep shows where the second outweighs the first."
     )
     try:
         spec = sweep_spec(trace, histogram, limits, view, load_inputs())

@@ -20,6 +20,8 @@ class SweepRow:
 
     sizes : empty where every step runs eager
     kv_tokens : what the set's graphs leave of the KV cache [tokens]
+    eager_steps, decode_steps : steps without prefill that found no graph, and all of them; 0 of
+        both where the steps were not counted
     error : why this set cannot serve at all; then there are no figures
     """
 
@@ -42,10 +44,16 @@ class SweepRow:
     padded_slots: int = 0
     eager_steps: int = 0
     error: str | None = None
+    decode_steps: int = 0
 
     @property
     def num_graphs(self) -> int:
         return len(self.sizes)
+
+    @property
+    def eager_share(self) -> float:
+        """Share of the steps without prefill that found no graph; 0 where none is counted."""
+        return self.eager_steps / self.decode_steps if self.decode_steps else 0.0
 
 
 @dataclass(frozen=True)

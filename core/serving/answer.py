@@ -44,7 +44,7 @@ class LoadAnswer:
         if self.best.num_graphs:
             head = (
                 f"the fewest within 1 % of the best: {_graphs(self.best)}, which leave "
-                f"{self.best.kv_tokens:,} KV tokens."
+                f"{self.best.kv_tokens:,} KV tokens.{_eager_text(self.best)}"
             )
         open_ends = f" So far of {self.served} of {self.sets} sets." * (self.served < self.sets)
         return head + self._more_text() + open_ends
@@ -56,11 +56,14 @@ class LoadAnswer:
             return f" With {_graphs(self.more)} no KV cache is left to serve with."
         took = f"{self.kv_lost_tokens:,} KV tokens more"
         if self.loss <= WITHIN:
-            return f" With {_graphs(self.more)} it is no better, and they take {took}."
+            return (
+                f" With {_graphs(self.more)} it is no better, and they take {took}."
+                f"{_eager_text(self.more)}"
+            )
         return (
             f" More stop paying: with {_graphs(self.more)} it is {100 * self.loss:.0f} % worse; "
             f"they take {took}, and {self.more.preemptions:,} requests are preempted instead of "
-            f"{self.best.preemptions:,}."
+            f"{self.best.preemptions:,}.{_eager_text(self.more)}"
         )
 
 
@@ -96,6 +99,13 @@ def todays_load(loads: tuple[float, ...]) -> float:
 def _loss(value: float, best: float, figure: Figure) -> float:
     worse = best - value if figure in HIGHER_IS_BETTER else value - best
     return max(0.0, worse / abs(best)) if best else 0.0
+
+
+def _eager_text(row: SweepRow) -> str:
+    """How many decode steps the set's graphs do not hold, where that is more than 1 %."""
+    if row.eager_share <= WITHIN:
+        return ""
+    return f" With {_graphs(row)} {100 * row.eager_share:.0f} % of the decode steps run eager."
 
 
 def _graphs(row: SweepRow) -> str:

@@ -56,6 +56,9 @@ class SweepPoint:
 class SweepSpec:
     """What to serve the requests with; one run for each load and set.
 
+    sets : served under every load
+    sets_by_load : for each load sets of its own, served beside them: each load has its own steps
+
     machine : with the KV cache there would be without graphs
     num_requests : how many requests the trace holds
     loads : factors on the arrival rate, or in a closed loop on the number in flight
@@ -80,6 +83,7 @@ class SweepSpec:
     prefix_hit_rate: float | None = None
     ttft_limit_s: float | None = None
     tpot_limit_s: float | None = None
+    sets_by_load: tuple[tuple[SweepSet, ...], ...] = ()
     format: int = SWEEP_FORMAT
 
     def __post_init__(self) -> None:
@@ -96,7 +100,12 @@ class SweepSpec:
     @property
     def points(self) -> tuple[SweepPoint, ...]:
         """All runs in their order: load by load, and within one the sets as given."""
-        return tuple(SweepPoint(load, item) for load in self.loads for item in self.sets)
+        return tuple(SweepPoint(load, item) for load in self.loads for item in self.sets_at(load))
+
+    def sets_at(self, load: float) -> tuple[SweepSet, ...]:
+        """The sets served under one of the loads, those of its own last."""
+        own = self.sets_by_load[self.loads.index(load)] if self.sets_by_load else ()
+        return (*self.sets, *own)
 
     @property
     def key(self) -> str:
@@ -132,17 +141,7 @@ def sweep_row_from_json(data: Any, where: str = "row") -> SweepRow:
 
 
 def _check_choices(spec: SweepSpec) -> None:
-    if not spec.sets or not spec.loads:
-        raise SettingError("A sweep needs at least one bucket set and one load.")
-    if len(spec.sets) * len(spec.loads) > MAX_POINTS:
-        raise SettingError(
-            f"A sweep of {len(spec.sets)} sets under {len(spec.loads)} loads is too long; "
-            f"{MAX_POINTS} runs are the most."
-        )
-    for label, values in (("set", [s.name for s in spec.sets]), ("load", spec.loads)):
-        double = next((v for i, v in enumerate(values) if v in values[:i]), None)
-        if double is not None:
-            raise SettingError(f"The sweep holds {label} {double!r} twice; give each once.")
+    _check_sets(spec)
     if spec.num_requests < 1:
         raise SettingError("The trace holds no request; there is nothing to sweep.")
     positive = {f"load {load!r}": load for load in spec.loads}
@@ -158,6 +157,30 @@ def _check_choices(spec: SweepSpec) -> None:
             raise SettingError(f"{name} is {value}; it must be above 0.")
     if spec.prefix_hit_rate is not None and not 0.0 <= spec.prefix_hit_rate <= 1.0:
         raise SettingError(f"prefix_hit_rate is {spec.prefix_hit_rate}; it must be from 0 to 1.")
+
+
+def _check_sets(spec: SweepSpec) -> None:
+    _check_once("load", spec.loads)
+    if spec.sets_by_load and len(spec.sets_by_load) != len(spec.loads):
+        raise SettingError(
+            f"The sweep has sets of their own for {len(spec.sets_by_load)} loads and "
+            f"{len(spec.loads)} loads; give sets for each load."
+        )
+    if not spec.loads or not all(spec.sets_at(load) for load in spec.loads):
+        raise SettingError("A sweep needs at least one bucket set and one load.")
+    if len(spec.points) > MAX_POINTS:
+        raise SettingError(
+            f"A sweep of {len(spec.points):,} runs under {len(spec.loads):,} loads is too long; "
+            f"{MAX_POINTS} runs are the most."
+        )
+    for load in spec.loads:
+        _check_once("set", [item.name for item in spec.sets_at(load)])
+
+
+def _check_once(label: str, values: Sequence[object]) -> None:
+    double = next((v for i, v in enumerate(values) if v in values[:i]), None)
+    if double is not None:
+        raise SettingError(f"The sweep holds {label} {double!r} twice; give each once.")
 
 
 def _check_curve(label: str, sizes: Any, *curves: Any) -> None:

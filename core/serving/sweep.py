@@ -144,5 +144,6 @@ def _served(row: SweepRow, result: SimulationResult, spec: SweepSpec) -> SweepRo
         preemptions=result.preemptions,
         rejected=len(result.rejected),
         padded_slots=result.padded_slots,
+        decode_steps=result.decode_steps.total_steps,
         eager_steps=result.eager_steps,
     )

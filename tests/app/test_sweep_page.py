@@ -85,13 +85,29 @@ def test_a_short_sweep_runs_on_the_page():
     """The chart shows core's own numbers, and the best set for the traffic is named."""
     at = press(open_serve(), "sweep")
     _, spec, rows = at.session_state["bucketwise"].values["swept"]
-    assert spec.loads == (1.0,) and len(rows) == len(spec.sets)
+    assert spec.loads == (1.0,) and len(rows) == len(spec.points)
     trace = example_reading().trace
     assert trace is not None and Sweep(tuple(rows)) == sweep(trace, spec)
     assert lines(at) == {"load x1": expected(Sweep(tuple(rows)), 1.0)}
     best = Sweep(tuple(rows)).best_serving(1.0)
     assert f"Best set for this traffic at load x1: {best.num_graphs} graphs" in texts(at)
     assert f"{best.kv_tokens:,} KV tokens left" in texts(at)
+
+
+def test_the_sets_of_a_load_are_those_for_its_own_steps():
+    """At four times the load steps are larger than any at load 1: the best sets hold them, so that
+    no more than 1 % run eager, and graphs are not said to bring nothing."""
+    at = press(open_serve((1.0, 4.0)), "sweep")
+    _, spec, rows = at.session_state["bucketwise"].values["swept"]
+    largest = {load: max(n for s in spec.sets_at(load) for n in s.sizes) for load in spec.loads}
+    assert largest[4.0] > largest[1.0]
+    found = Sweep(tuple(rows))
+    trace = example_reading().trace
+    assert trace is not None and found == sweep(trace, spec)
+    graphs = [row for row in found.at(4.0) if row.num_graphs]
+    assert all(row.decode_steps and row.eager_share <= 0.01 for row in graphs)
+    assert found.best_serving(4.0).num_graphs
+    assert "Load x4: no graphs at all" not in texts(at)
 
 
 def test_rows_that_are_done_stay_and_are_not_made_again():

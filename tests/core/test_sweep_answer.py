@@ -63,6 +63,22 @@ def test_rows_so_far_are_said_to_be_so():
     )
 
 
+def test_steps_that_find_no_graph_are_said():
+    """30 of 100 steps are 30 %; 1 of 100 is no more than 1 % and left unsaid; rows that were not
+    counted say nothing."""
+    few = row(4, 90, 9.0, eager_steps=30, decode_steps=100)
+    answer = load_answer(Sweep((row(0, 100, 5.0), few)), 1.0, 2, "goodput_rps")
+    assert answer.text.endswith("With 4 graphs 30 % of the decode steps run eager.")
+    alike = Sweep((row(0, 100, 9.0), few))
+    assert load_answer(alike, 1.0, 2, "goodput_rps").text == (
+        "no graphs at all is within 1 % of the best. With 4 graphs it is no better, and they take "
+        "10 KV tokens more. With 4 graphs 30 % of the decode steps run eager."
+    )
+    for counts in ({"eager_steps": 1, "decode_steps": 100}, {"eager_steps": 30}):
+        found = Sweep((row(4, 90, 9.0, **counts),))
+        assert "eager" not in load_answer(found, 1.0, 1, "goodput_rps").text
+
+
 def test_no_graphs_may_be_best_and_no_set_may_serve():
     """Eager within 1 %; nothing within the limits; nothing at all; no KV cache left."""
     alike = Sweep((row(0, 100, 5.0), row(4, 90, 5.01)))

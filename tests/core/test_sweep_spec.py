@@ -56,6 +56,25 @@ def test_points_are_load_by_load():
     ]
 
 
+def test_a_load_has_sets_of_its_own():
+    """Beside those of every load, in the order of the loads; through JSON, too. Sets for one of
+    two loads, or a name twice under one load, are no sweep."""
+    own = replace(
+        SPEC, sets=(EAGER,), sets_by_load=((SweepSet("a", (8,)),), (SweepSet("a", (9,)),))
+    )
+    assert [(p.load, p.set.name, p.set.sizes) for p in own.points] == [
+        *((0.5, "eager", ()), (0.5, "a", (8,))),
+        *((4.0, "eager", ()), (4.0, "a", (9,))),
+    ]
+    assert sweep_from_json(json.loads(json.dumps(sweep_to_json(own)))) == own != SPEC
+    with pytest.raises(SettingError, match="sets of their own for 1 loads and 2 loads"):
+        replace(own, sets_by_load=own.sets_by_load[:1])
+    with pytest.raises(SettingError, match="holds set 'eager' twice"):
+        replace(own, sets_by_load=((EAGER,), ()))
+    with pytest.raises(SettingError, match="at least one"):
+        replace(own, sets=(), sets_by_load=((), ()))
+
+
 def test_every_field_of_the_document_is_in_it():
     """A field that were left out would be another sweep at the worker."""
     assert set(sweep_to_json(SPEC)) == {item.name for item in fields(SweepSpec)}

@@ -42,10 +42,8 @@ class SweepJob(JobState):
     @property
     def title_text(self) -> str:
         spec = self.spec
-        return (
-            f"Sweep of {len(spec.sets)} sets under {len(spec.loads)} loads, "
-            f"{spec.num_requests:,} requests"
-        )
+        most = max(len(spec.sets_at(load)) for load in spec.loads)
+        return f"Sweep of {most} sets under {len(spec.loads)} loads, {spec.num_requests:,} requests"
 
     @property
     def progress_text(self) -> str:
