@@ -31,14 +31,15 @@ def show() -> None:
             )
             return
         mode = choice("Capture", [m.value for m in CaptureMode], "learn_card_mode")
-        if st.button(f"Capture and replay on {cards[0].device_name}", key="learn_card_run"):
+        device = as_text(cards[0].device_name)
+        if st.button(f"Capture and replay on {device}", key="learn_card_run"):
             spec = MeasureSpec(SIZES, context_tokens=64, samples=20, capture=CaptureMode(mode))
             state.session().values["learn_job"] = jobs.submit(spec, queue=cards[0].queue)
         job_id = state.value("learn_job", None)
         if job_id is not None:
             _show_job(job_id)
     except ProjectError as error:
-        st.error(str(error))
+        st.error(as_text(str(error)))
 
 
 def _show_job(job_id: str) -> None:
@@ -49,7 +50,11 @@ def _show_job(job_id: str) -> None:
 
     @st.fragment(run_every=POLL_S)
     def live() -> None:
-        now = jobs.job_state(job_id)
+        try:
+            now = jobs.job_state(job_id)
+        except ProjectError as error:
+            st.error(as_text(str(error)))
+            return
         _draw(now)
         if now.finished:
             st.rerun()
@@ -63,7 +68,7 @@ def _draw(job: MeasureJob) -> None:
         text=f"{job.done} of {job.total} buckets, {job.status.value}",
     )
     if job.message:
-        st.caption(job.message)
+        st.caption(as_text(job.message))
     if job.rows:
         table([_row(row) for row in job.rows], "learn_card_rows")
     profile = job.profile()

@@ -10,6 +10,7 @@ import streamlit as st
 from app import state
 from app.charts.serving import Served, latency_figure, series_figure
 from app.charts.serving_steps import eager_figure, mixed_steps_figure, padded_figure, steps_figure
+from app.drawing.markdown_text import as_text
 from app.drawing.views import chart, table
 from app.serving.tables import figure_rows, served_rows
 from core.serving.verdict import ServedSet, verdict
@@ -59,7 +60,7 @@ def show_runs(runs: Sequence[Served], limits: LatencyLimits) -> None:
         ttft_limit_s=limits.ttft_ms / 1e3,
         tpot_limit_s=limits.tpot_ms / 1e3,
     )
-    st.markdown(f"**{found.sentence}**")
+    st.markdown(f"**{as_text(found.sentence)}**")
     table(served_rows(runs, limits.ttft_ms, limits.tpot_ms), "served", origin)
     views = [LATENCY, TIME, STEPS, PADDING, FIGURES]
     st.segmented_control(

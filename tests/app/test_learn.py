@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.learning.lessons import LESSONS
+from core.errors import JobError
 from core.records import DeviceInfo, MeasureRow, MeasureSpec
 from core.store.jobs import MeasureJob
 from core.store.states import JobStatus, WorkerInfo
-from tests.app.apptest import figure, numbers, open_app, table_row, texts
+from tests.app.apptest import figure, numbers, open_app, shown, table_row, texts
 
 TITLES = list(LESSONS)
 
@@ -257,3 +260,20 @@ def test_a_card_captures_and_compares(monkeypatch):
     row = table_row(at, "bucket", 1)
     assert (row["replay equals eager"], row["nodes"], row["replay"]) == ("yes", "21", "40 µs")
     assert "failed: CaptureError: no" in table_row(at, "bucket", 2)["replay equals eager"]
+    hostile = "Failed: ![i](http://evil.example/i.png) $x$"
+    running = replace(done, status=JobStatus.RUNNING, message=hostile)
+    looks = iter([running, JobError(hostile), running, running])
+
+    def look(job_id):
+        found = next(looks)
+        if isinstance(found, JobError):
+            raise found
+        return found
+
+    monkeypatch.setattr(jobs, "job_state", look)
+    at.run()
+    assert [shown(e.value) for e in at.error] == [hostile] and not at.exception
+    ok(at.run())
+    assert not at.error and hostile in [shown(c.value) for c in at.caption]
+    drawn = [element.value for element in (*at.caption, *at.error)]
+    assert not any("](http" in text for text in drawn)

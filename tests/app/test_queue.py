@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
+from app.measuring import jobs
+from core.errors import JobError
 from core.example.trace import example_trace
 from core.readers.reading import Reading
 from core.records import BucketSet, Grade, MeasureSpec
@@ -159,6 +161,28 @@ def test_open_leads_to_the_rows(client: JobClient):
     assert at.subheader[0].value == "The sweep sent last"
     said = at.get("progress")[0].proto.text.replace("\\", "")
     assert said.startswith("Job waiting. Waiting: no worker is listening on queue simulate")
+
+
+def test_a_sweep_that_goes_while_it_is_watched_is_one_sentence(
+    client: JobClient, monkeypatch: pytest.MonkeyPatch
+):
+    """The first look finds it, the next does not: the error is drawn as text, the page stays."""
+    found = client.sweep(client.submit(SPEC, REQUESTS, sent_by="local"))
+    looks: list[str] = []
+
+    def look(job_id: str):
+        looks.append(job_id)
+        if len(looks) == 2:
+            raise JobError(f"There is no job {job_id} [x](http://y).")
+        return found
+
+    monkeypatch.setattr(jobs, "sweep_state", look)
+    at = open_app("serve.py", sweep=found.job_id)
+    (error,) = at.error
+    assert error.value.replace("\\", "") == f"There is no job {found.job_id} [x](http://y)."
+    assert "](" not in error.value
+    at.run()
+    assert not at.error and not at.exception and at.get("progress")
 
 
 def test_a_job_that_cannot_be_read_is_shown_with_the_reason(client: JobClient):
