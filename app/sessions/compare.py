@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from app import compute, state
+from app.charts.memory import CapacityMark
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
 from app.inputs.cost import chosen_cost
 from app.inputs.memory import chosen_memory
-from app.inputs.memory_choice import MemoryChoice
 from app.inputs.sets import BEST
 from app.sessions import current as sessions
 from app.sessions.document import as_browser
@@ -21,7 +21,7 @@ from app.workload import traffic
 from core.buckets import Frontier
 from core.errors import ProjectError
 from core.readers.reading import Reading
-from core.records import StepHistogram
+from core.records import BucketSet, StepHistogram
 from core.records.session import TuningSession
 from core.session_figures import TRAFFIC, Figure, SetFigures, Unit
 
@@ -70,10 +70,16 @@ def side_of(session_id: str, version: int | None, colour: str) -> Side:
 
 
 def _without_unfit(name: str, colour: str, document: TuningSession) -> Side:
-    """Worked out with the default for every setting that cannot be used, as the pages do it."""
+    """Worked out with the default for every setting that cannot be used, as the pages do it.
+
+    A setting that can be used and leads to nothing is no such: its sentence stands for the numbers.
+    """
     while True:
         try:
             return _worked_out(name, colour, document)
+        except ProjectError as error:
+            st.warning(as_text(str(error)))
+            return Side(name, colour, document, "no numbers", "", None, None, ())
         except Exception:
             if not refuse_last():
                 raise
@@ -129,15 +135,13 @@ def _set_figures(
     steps: StepHistogram, workload: state.Workload, view: compute.CostView
 ) -> tuple[SetFigures, ...]:
     chosen = inputs.chosen_sets(steps, workload.reading.captured)
-    memory = _memory(workload)
     found = []
-    for item in chosen:
+    for item, mark in zip(chosen, _marks(chosen, workload, view), strict=True):
         try:
             run = compute.replayed(steps, item.sizes, inputs.engine_of(item))
         except ProjectError as error:
             st.warning(as_text(f"{item.name}: {error}"))
             continue
-        mark = None if memory is None else compute.capacity_mark(item, "", memory, view.memory)
         found.append(
             SetFigures(
                 # The best sets of both sides belong together, whatever their K.
@@ -154,12 +158,16 @@ def _set_figures(
     return tuple(found)
 
 
-def _memory(workload: state.Workload) -> MemoryChoice | None:
+def _marks(
+    chosen: Sequence[BucketSet], workload: state.Workload, view: compute.CostView
+) -> Sequence[CapacityMark | None]:
+    """What each set leaves; None where the Memory page has a sentence instead, said here too."""
     try:
-        return chosen_memory(workload)
+        memory = chosen_memory(workload)
+        return [compute.capacity_mark(item, "", memory, view.memory) for item in chosen]
     except ProjectError as error:
         st.warning(as_text(str(error)))
-        return None
+        return [None] * len(chosen)
 
 
 def set_names(sides: Sequence[Side]) -> list[str]:

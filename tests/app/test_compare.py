@@ -164,3 +164,22 @@ def test_a_session_without_traffic_is_compared_by_settings():
     at = compared(second=other)
     assert "no step sizes" in shown(texts(at))
     assert row(at, "traffic", "steps")["difference"] == "–"
+
+
+def test_a_card_that_is_too_small_is_never_swapped_for_the_default():
+    """10 GiB hold no 8B model: the Memory page's sentence stands there, and no KV capacity."""
+    first, first_id = kept_session(BATCHES, "one.csv")
+    own_list(first, "1, 2, 4, 8")
+    second, second_id = kept_session(BATCHES, "two.csv")
+    own_list(second, "1, 2, 4, 8")
+    to_page(second, "memory.py")
+    second.number_input(key="card_gib").set_value(10.0).run()
+    (told,) = [shown(error.value) for error in second.error]
+    assert "Nothing is left" in told
+    at = compared(first=first_id, second=second_id)
+    assert [shown(warning.value) for warning in at.warning] == [told]
+    assert "the default holds" not in texts(at)
+    for what in ("KV capacity", "concurrent requests"):
+        one, other = [v for k, v in row(at, "My list", what).items() if "version" in k]
+        assert one != "–" and other == "–", what
+    assert row(at, "settings", "card memory [GiB]")
