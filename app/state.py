@@ -16,7 +16,7 @@ import streamlit as st
 from app.fitting import fits
 from app.theme import SET_COLOURS
 from core.readers.reading import Reading
-from core.records import Profile
+from core.records import BucketSet, Profile
 
 _KEY = "bucketwise"
 
@@ -37,6 +37,9 @@ class Session:
 
     workload: Workload | None = None
     profiles: dict[str, Profile] = field(default_factory=dict)
+    sets: tuple[BucketSet, ...] = ()
+    # Jobs that the open session names and no setting shows.
+    other_jobs: tuple[str, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
     colours: dict[str, str] = field(default_factory=dict)
     job_id: str | None = None
@@ -155,7 +158,7 @@ def value(key: str, default: Any) -> Any:
 
 
 def let_go(key: str) -> None:
-    """A choice that is none any more; the default holds, and what came from outside is put aside."""
+    """A choice that is gone: the default holds; what came from outside is put aside."""
     held = session()
     if key in held.unproven:
         put_aside(key)

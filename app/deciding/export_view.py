@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import compute, state
+from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
 from core.engines import ENGINES
 from core.errors import ProjectError
@@ -52,4 +53,4 @@ def export_view(sets: Sequence[BucketSet]) -> None:
     chosen = found.form(form or found.forms[0].name)
     st.code(chosen.text, language=chosen.language, wrap_lines=True)
     if picked.note:
-        st.caption(picked.note)
+        st.caption(as_text(picked.note))

@@ -10,6 +10,7 @@ import streamlit as st
 from app import compute, state
 from app.deciding.best_choice import best_choice, best_inputs, k_inputs
 from app.drawing.markdown_text import as_text
+from app.inputs import kept_sets
 from app.inputs.cost import chosen_cost
 from app.inputs.engine_choice import EngineChoice
 from app.inputs.engine_defaults import engine_default, shared_settings
@@ -80,6 +81,9 @@ def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[Buc
         help="Capture sizes, e.g. 1, 2, 4, 8..64/8. Choose 'My list' above to see it.",
     )
     state.keep("own_sizes")
+    made = kept_sets.keep_form(own_sizes(), histogram.unit)
+    if made is not None:
+        _compare_too(made)
     with st.expander("How the best set is chosen"):
         best_inputs()
         other_inputs(histogram)
@@ -88,7 +92,7 @@ def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[Buc
 
 def _name_inputs(captured: BucketSet | None) -> list[str]:
     """Which sets are compared; those that this traffic does not have are let go."""
-    options = [*ENGINES, POWERS, BEST, OWN]
+    options = [*ENGINES, POWERS, BEST, OWN, *kept_sets.options()]
     if captured is not None:
         options.insert(0, FROM_LOG)
     if today() is not None:
@@ -141,6 +145,8 @@ def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -
         return BucketSet(f"{BEST}, K={choice.num_graphs}", sizes, histogram.unit)
     if name == OWN:
         return BucketSet(OWN, parse_sizes(own_sizes()))
+    if name in kept_sets.options():
+        return kept_sets.kept_set(name, histogram.unit)
     if name not in ENGINES:
         raise SettingError("this traffic has no such set; choose another on the Buckets page.")
     return default_set(name, histogram)
@@ -188,10 +194,16 @@ def default_set(name: str, histogram: StepHistogram) -> BucketSet:
 
 def _take_as_own(text: str) -> None:
     """Make a list the user's own and compare it; the widgets are drawn already, so run again."""
-    values = state.session().values
-    values["own_sizes"] = text
-    values["sets"] = [*dict.fromkeys([*state.value("sets", list(DEFAULT_SETS)), OWN])]
-    state.session().drawn -= {"own_sizes", "sets"}
+    state.session().values["own_sizes"] = text
+    state.session().drawn -= {"own_sizes"}
+    _compare_too(OWN)
+
+
+def _compare_too(name: str) -> None:
+    """Choose a set beside the others, and run again: the widget is drawn already."""
+    chosen = state.value("sets", list(DEFAULT_SETS))
+    state.session().values["sets"] = [*dict.fromkeys([*chosen, name])]
+    state.session().drawn -= {"sets"}
     st.rerun()
 
 

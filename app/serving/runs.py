@@ -89,7 +89,7 @@ def say_what_is_amiss(trace: Trace, limits: ServingLimits, chosen: Sequence[Plan
             said.setdefault(text, []).append(plan.name)
     for text, names in said.items():
         whose = "" if len(names) == len(chosen) else f"{', '.join(names)}: "
-        st.warning(whose + text)
+        st.warning(as_text(whose + text))
 
 
 def run_key(trace: Trace, limits: ServingLimits, view: compute.CostView) -> str:
@@ -119,7 +119,7 @@ def run(
     for i, plan in enumerate(waiting):
 
         def show(share: float, i: int = i, plan: Plan = plan) -> None:
-            text = f"Serving with {plan.name} ({i + 1} of {len(waiting)}) …"
+            text = as_text(f"Serving with {plan.name} ({i + 1} of {len(waiting)}) …")
             bar.progress(min(1.0, (i + share) / len(waiting)), text=text)
 
         show(0.0)

@@ -35,15 +35,16 @@ def document(name: str, notes: str = "") -> TuningSession:
     if workload is not None:
         ref = WorkloadRef(workload.name, stored_digest(workload), workload.is_example)
     return TuningSession(
-        *(name, ref, _settings(session.values), (), dict(session.profiles)),
+        *(name, ref, _settings(session.values), session.sets, dict(session.profiles)),
         *(_jobs_of(session), notes),
     )
 
 
 def _jobs_of(session: state.Session) -> tuple[str, ...]:
-    """The jobs whose rows the pages show: no tidying up deletes them. The one in view is last."""
-    shown = [*state.value("measure_jobs", [""]), state.value("sweep_job", "")]
-    found = [job for job in (*shown, session.job_id) if job and is_job_id(job)]
+    """The jobs whose rows the pages show, after those that the session named already: no tidying up
+    deletes them. The one in view is last."""
+    shown = [*state.value("measure_jobs", [""]), state.value("sweep_job", ""), session.job_id]
+    found = [job for job in (*session.other_jobs, *shown) if job and is_job_id(job)]
     return tuple(job for i, job in enumerate(found) if job not in found[i + 1 :])
 
 
@@ -111,9 +112,17 @@ def fill(kept: TuningSession, reading: Reading | None) -> None:
     session.profiles = dict(kept.profiles)
     measured = [job for job in kept.jobs if job != kept.settings.get("sweep_job")]
     session.job_id = measured[-1] if measured else None
+    session.sets, session.other_jobs = kept.sets, _not_shown(kept)
     session.workload = workload_of(kept, reading)
     if kept.workload is not None:
         session.values["stored_digest"] = (kept.workload.digest, kept.workload.digest)
+
+
+def _not_shown(kept: TuningSession) -> tuple[str, ...]:
+    """Jobs that no setting of the document shows: nothing on the pages replaces them."""
+    shown = kept.settings.get("measure_jobs", ())
+    shown = [*(shown if isinstance(shown, list) else ()), kept.settings.get("sweep_job")]
+    return tuple(job for job in kept.jobs if job not in shown)
 
 
 def as_browser(kept: TuningSession, reading: Reading | None) -> state.Session:
@@ -122,6 +131,7 @@ def as_browser(kept: TuningSession, reading: Reading | None) -> state.Session:
     return state.Session(
         workload=workload_of(kept, reading),
         profiles=dict(kept.profiles),
+        sets=kept.sets,
         values=values,
         unproven=set(values),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tests.app.apptest import BATCHES, open_app, table_row, to_page, with_file
+from tests.app.apptest import BATCHES, open_app, table_row, texts, to_page, with_file
 from tests.app.session_steps import in_address, kept_session, press
 from tests.conftest import DATA
 
@@ -81,6 +83,7 @@ def test_the_rate_that_a_file_tells_holds_after_reopening():
     assert table_row(other, "bucket set", "vLLM default") == mine
     other.number_input(key="best_k").set_value(3).run()  # a second version to compare with
     compared = to_page(other, "compare.py")
+    compared.toggle(key="compare_only").set_value(False).run()
     shown = [d.value for d in compared.dataframe if "difference" in d.value.columns][0]
     waste = shown[(shown["about"] == "vLLM default") & (shown["what"] == "waste")].iloc[0]
     assert {str(v) for k, v in waste.items() if "version" in str(k)} == {str(mine["waste"])}
@@ -103,3 +106,49 @@ def test_the_report_weighs_the_set_of_the_break_even_page(monkeypatch):
     at.multiselect(key="sets").set_value(["sglang", "Best possible"]).run()
     assert made[-1].pay_back.set_name == "SGLang default"
     assert to_page(at, "break_even.py").selectbox(key="even_set").value == "SGLang default"
+
+
+def test_sets_and_jobs_of_a_session_stay():
+    """A session with a noted set and two jobs, one of them shown by no setting: changing K keeps
+    them, the history tells of K alone, and the set is compared and weighed like the others."""
+    from app.sessions import current as sessions
+    from core.records import BucketSet
+    from core.records.session import TuningSession
+
+    _, session_id = kept_session()
+    noted = BucketSet("Night", (1, 3, 5, 8), note="for the *quiet* hours")
+    before = newest(session_id)
+    document = replace(before.document, sets=(noted,), jobs=("job-1", "job-2"))
+    sessions.store().save(session_id, document, before.version, "local")
+    at = open_app("buckets.py", session=session_id)
+    at.number_input(key="best_k").set_value(3).run()
+    after = newest(session_id)
+    assert isinstance(after.document, TuningSession)
+    assert (after.document.sets, after.document.jobs) == ((noted,), ("job-1", "job-2"))
+    (last, *_) = sessions.store().history(session_id, "local")
+    assert list(last.changes) == ["settings.best_k: 3 (new)"]
+    at.multiselect(key="sets").set_value(["Kept: Night"]).run()
+    # batches 1, 3, 5 and 8 are all sizes of the list
+    assert table_row(at, "bucket set", "Kept: Night")["padded slots"] == "0"
+    assert "for the *quiet* hours" in texts(at)
+    assert table_row(to_page(at, "memory.py"), "bucket set", "Kept: Night")["graphs"] == 4
+
+
+def test_my_list_is_kept_under_a_name():
+    """Kept with a note, chosen at once, found by whoever opens the session, and taken out again."""
+    at, session_id = kept_session()
+    to_page(at, "buckets.py")
+    at.text_input(key="own_sizes").set_value("1, 4, 8").run()
+    press(at, "Keep this list")
+    assert "The list's name" in texts(at) and newest(session_id).document.sets == ()
+    at.text_input(key="kept_set_name").set_value("Day")
+    at.text_input(key="kept_set_note").set_value("agreed on Monday")
+    press(at, "Keep this list")
+    assert "Kept: Day" in at.multiselect(key="sets").value
+    (item,) = newest(session_id).document.sets
+    assert (item.name, item.sizes, item.note) == ("Day", (1, 4, 8), "agreed on Monday")
+    other = open_app("buckets.py", session=session_id)
+    assert table_row(other, "bucket set", "Kept: Day")["graphs"] == 3
+    press(other, "Take out")
+    assert newest(session_id).document.sets == ()
+    assert "Kept: Day" not in other.multiselect(key="sets").value
