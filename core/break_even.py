@@ -73,6 +73,8 @@ class BucketBreakEven:
     pays_back_s : time this traffic needs for `even_at` steps [s]; None = never, or unknown
     without_us : what each of its steps would take more if this bucket alone were missing and they
         ran in the next one, or eager above the largest [us]; None for the set and unused buckets
+    alone_from : first step count at which capturing this bucket has cost less than that; None =
+        never, and as above. It decides the verdict; the fields before are against eager steps
     """
 
     size: int
@@ -87,6 +89,7 @@ class BucketBreakEven:
     verdict: Verdict
     reason: str
     without_us: float | None = None
+    alone_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,13 +132,14 @@ def bucket_break_even(
     capture_us = 1e3 * _capture_ms(cost, ladder, restore_ms)
     eager_us = _eager_means(histogram, report.bucket_by_size, ladder, cost)
     horizon = Horizon(histogram.duration_s, uptime_s)
-    rows = []
-    for i, size in enumerate(sizes):
+    rows: list[BucketBreakEven] = []
+    for i, size in reversed(list(enumerate(sizes))):  # the larger first: others may run in them
         hits = int(report.hits[i])
         row = _weigh(
             size, hits, float(eager_us[i]), float(graph_us[i]), float(capture_us[i]), horizon
         )
-        rows.append(_beside(row, _without(histogram, report, size, look_up), cost))
+        instead = _without(histogram, report, size, look_up)
+        rows.insert(0, _beside(row, instead, cost, rows, horizon))
     return SetBreakEven(tuple(rows), _whole(rows, histogram, report.bucket_by_size, cost, horizon))
 
 
@@ -166,17 +170,42 @@ def _without(
     return _Without(sizes, steps, bucket)
 
 
-def _beside(row: BucketBreakEven, instead: _Without, cost: StepCost) -> BucketBreakEven:
-    """The row with what would happen to its steps if it alone were missing."""
+def _beside(
+    row: BucketBreakEven,
+    instead: _Without,
+    cost: StepCost,
+    larger: Sequence[BucketBreakEven],
+    horizon: Horizon,
+) -> BucketBreakEven:
+    """The row judged against what its steps would do if it alone were missing."""
     if not row.hits:
         return row
     times = step_times_us(instead.sizes, instead.bucket, cost)
-    without = float(times @ instead.steps) / row.hits - row.graph_us
-    found = np.unique(instead.bucket[instead.steps > 0]).tolist()
-    where = " or ".join(f"run in {n}" if n != EAGER else "run eager" for n in found[::-1])
+    mean_us = float(times @ instead.steps) / row.hits
+    even = break_even(row.capture_us, mean_us, row.graph_us)
+    found = np.unique(instead.bucket[instead.steps > 0]).tolist()[::-1]
+    verdict, reason = verdict_of(
+        *(row.hits, even.net_us, even.saves_from),
+        *(horizon.seconds(even.even_at, row.hits), horizon.uptime_s),
+        larger=found[-1] != EAGER,
+    )
+    return replace(
+        row,
+        verdict=verdict,
+        reason=f"{reason} {_without_text(found, mean_us - row.graph_us, larger)}",
+        without_us=mean_us - row.graph_us,
+        alone_from=even.saves_from,
+    )
+
+
+def _without_text(found: Sequence[int], without: float, larger: Sequence[BucketBreakEven]) -> str:
+    """Where the steps would run, what that takes, and whether a bucket among them is to go."""
+    where = " or ".join(f"run in {n}" if n != EAGER else "run eager" for n in found)
     more = f"{without:,.0f} us more" if without > 0 else "no longer, so it can go"
-    reason = f"{row.reason} Without it they would {where} and take {more}."
-    return replace(row, reason=reason, without_us=without)
+    stay = (Verdict.AT_START, Verdict.ON_FIRST_USE)
+    gone = [row for row in larger if row.size in found and row.verdict not in stay]
+    notes = (f" The verdict on {row.size} itself is: {row.verdict.value}." for row in gone)
+    return f"Without it they would {where} and take {more}.{''.join(notes)}"
 
 
 def _eager_means(
@@ -197,9 +226,7 @@ def _weigh(
 ) -> BucketBreakEven:
     even = break_even(capture, eager, graph)
     pays_back_s = horizon.seconds(even.even_at, hits)
-    verdict, reason = verdict_of(
-        hits, even.net_us, even.even_at, even.saves_from, pays_back_s, horizon.uptime_s
-    )
+    verdict, reason = verdict_of(hits, even.net_us, even.saves_from, pays_back_s, horizon.uptime_s)
     return BucketBreakEven(
         size,
         hits,

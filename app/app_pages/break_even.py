@@ -98,4 +98,8 @@ gains = gain_figure(result.rows, state.colour_of(picked.name), found.histogram.u
 chart(gains, "gain", origin)
 
 st.subheader("Verdict for each bucket", anchor=False)
+st.caption(
+    "Net gain and the first saving step are against eager steps. The verdict weighs the capture "
+    "against what the bucket's steps would run in without it: the next larger bucket, or eager."
+)
 table(verdict_rows(result.rows), "verdicts", origin)

@@ -72,7 +72,8 @@ def traffic_rows(
 
 
 def verdict_rows(rows: Sequence[BucketBreakEven]) -> list[Row]:
-    """One row a bucket: its gain, its break-even and what to do with it."""
+    """One row a bucket: its gain and break-even against eager steps, then against what its steps
+    would run in without it, which decides what to do with it."""
     return [
         {
             "bucket": row.size,
@@ -81,15 +82,19 @@ def verdict_rows(rows: Sequence[BucketBreakEven]) -> list[Row]:
             "graph step": theme.us_text(row.graph_us),
             "net gain": theme.us_text(row.net_us),
             "capture": theme.us_text(row.capture_us),
-            "saves from step": (
-                "never" if row.saves_from is None else theme.count_text(row.saves_from)
-            ),
+            "saves from step": _step_text(row.saves_from),
             "at this pace": theme.seconds_text(row.pays_back_s),
+            "more without it": theme.us_text(row.without_us),
+            "saves from step, against the next": _step_text(row.alone_from if row.hits else None),
             "verdict": str(row.verdict),
             "why": row.reason,
         }
         for row in rows
     ]
+
+
+def _step_text(step: int | None) -> str:
+    return "never" if step is None else theme.count_text(step)
 
 
 def capacity_rows(marks: Sequence[CapacityMark]) -> list[Row]:

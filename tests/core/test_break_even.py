@@ -136,18 +136,46 @@ def test_each_bucket_is_weighed_at_the_sizes_that_hit_it():
 def test_verdicts_by_hand():
     """Enough steps: at start. Too few here but within a day: on first use. Later: leave eager."""
     cost = flat_cost(replay_us=10, eager_us=20, capture_ms=1)  # even at 100 steps
-    sizes = {1: 101, 2: 100, 3: 1, 4: 0}
-    histogram = StepHistogram.from_mapping(sizes, duration_s=3600.0)
-    verdicts = [row.verdict for row in bucket_break_even(histogram, list(sizes), cost).rows]
-    # 100 steps are even, not saving; size 3 runs once an hour and pays back after 100 hours
-    assert verdicts == [
-        Verdict.AT_START,
-        Verdict.ON_FIRST_USE,
-        Verdict.LEAVE_EAGER,
-        Verdict.DROP,
-    ]
-    week = bucket_break_even(histogram, list(sizes), cost, uptime_s=7 * 86400.0)
-    assert week.rows[2].verdict is Verdict.ON_FIRST_USE
+
+    def alone(hits: int, **options):
+        histogram = StepHistogram.from_mapping({3: hits}, duration_s=3600.0)
+        (row,) = bucket_break_even(histogram, [3], cost, **options).rows
+        assert row.alone_from == row.saves_from == 101
+        return row
+
+    # 100 steps are even, not saving; one step an hour pays back after 100 hours
+    verdicts = [alone(hits).verdict for hits in (101, 100, 1)]
+    assert verdicts == [Verdict.AT_START, Verdict.ON_FIRST_USE, Verdict.LEAVE_EAGER]
+    assert alone(101).reason.startswith("Saves from step 101 on; this traffic has 101 of")
+    assert alone(1, uptime_s=7 * 86400.0).verdict is Verdict.ON_FIRST_USE
+    unused = bucket_break_even(StepHistogram.from_batches([3]), [3, 4], cost).rows[1]
+    assert unused.verdict is Verdict.DROP
+
+
+def test_a_bucket_is_judged_against_what_its_steps_would_run_in():
+    """150 steps that gain 10 us each against eager pay 1,000 us back; against the next bucket they
+    gain 5 us each, 750 in all, and do not."""
+    sizes = np.arange(1, 5)
+    cost = StepCost(sizes, 5.0 * sizes, 15.0 * sizes, np.ones(4), Origin.ASSUMED, "by hand")
+    histogram = StepHistogram.from_mapping({1: 260, 2: 150}, duration_s=3600.0 * 24 * 2)
+    one, two, four = bucket_break_even(histogram, [1, 2, 4], cost).rows
+    # 1,000 us at 15 - 5 against eager: even at 100; at 10 - 5 against bucket 2: even at 200
+    assert (one.saves_from, one.alone_from, one.without_us) == (101, 201, 5.0)
+    assert one.verdict is Verdict.AT_START
+    # 2 in 4: 20 - 10, even at 100 of 150 steps; and 4 is never used itself
+    assert (two.alone_from, two.verdict) == (101, Verdict.AT_START)
+    assert two.reason.endswith("take 10 us more. The verdict on 4 itself is: drop: never used.")
+    assert four.verdict is Verdict.DROP
+    few = StepHistogram.from_mapping({1: 150, 2: 150}, duration_s=3600.0 * 24 * 2)
+    one = bucket_break_even(few, [1, 2, 4], cost).rows[0]
+    # 150 steps save against eager but not against 2; 200 of them take 2.7 days, the uptime is one
+    assert one.saves_from == 101 and one.verdict is Verdict.LEAVE_TO_LARGER
+    assert one.reason == (
+        "Needs 201 steps to save; this traffic has 150, so it pays back after 2.7 days, later than "
+        "the engine's next restart (1.0 days). Without it they would run in 2 and take 5 us more."
+    )
+    flat = bucket_break_even(few, [1, 2], flat_cost(10, 20, 1)).rows[0]
+    assert flat.verdict is Verdict.LEAVE_TO_LARGER and "as long as the larger" in flat.reason
 
 
 def test_what_each_bucket_spares():
