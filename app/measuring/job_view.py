@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ from app.measuring.tables import measured_rows
 from core.cost.row_bound import crossover
 from core.errors import ProjectError
 from core.records import MeasureRow, Profile, SizeUnit
-from core.store.jobs import MeasureJob, WorkerInfo
+from core.store.jobs import JobStatus, MeasureJob, WorkerInfo
 
 POLL_S = 0.5
 
@@ -35,13 +35,17 @@ def show_workers(workers: Sequence[WorkerInfo]) -> None:
 
 
 def chosen_jobs() -> list[str]:
-    """The jobs sent last in this session, else the last of all."""
+    """The jobs sent last in this session, or looked at; else the last one of this person."""
     job_id = state.session().job_id
-    sent = [str(item) for item in state.value("measure_jobs", [])]
+    sent = _sent_here()
     if job_id is not None:
         return sent if job_id in sent else [job_id]
     newest = jobs.recent_measurement()
     return [] if newest is None else [newest]
+
+
+def _sent_here() -> list[str]:
+    return [str(item) for item in state.value("measure_jobs", [])]
 
 
 def show_jobs(job_ids: Sequence[str]) -> None:
@@ -49,7 +53,7 @@ def show_jobs(job_ids: Sequence[str]) -> None:
     try:
         first = [jobs.job_state(job_id) for job_id in job_ids]
     except ProjectError as error:
-        st.error(str(error))
+        st.error(as_text(str(error)))
         state.session().job_id = None
         return
     if all(job.finished for job in first):
@@ -59,17 +63,25 @@ def show_jobs(job_ids: Sequence[str]) -> None:
 
     @st.fragment(run_every=POLL_S)
     def live() -> None:
-        now = [jobs.job_state(job_id) for job_id in job_ids]
-        _draw(now)
-        running = [job for job in now if not job.finished]
-        mine = [job.job_id for job in running if jobs.may_change(job)]
-        if not running:
-            st.rerun()
-        elif mine and st.button("Cancel", key="cancel_job"):
-            for job_id in mine:
-                jobs.cancel(job_id)
+        try:
+            _follow(job_ids)
+        except ProjectError as error:
+            st.error(as_text(str(error)))
 
     live()
+
+
+def _follow(job_ids: Sequence[str]) -> None:
+    """One look. Raises JobError where a job is gone or the database does not answer."""
+    now = [jobs.job_state(job_id) for job_id in job_ids]
+    _draw(now)
+    running = [job for job in now if not job.finished]
+    mine = [job.job_id for job in running if jobs.may_change(job)]
+    if not running:
+        st.rerun()
+    elif mine and st.button("Cancel", key="cancel_job"):
+        for job_id in mine:
+            jobs.cancel(job_id)
 
 
 def _draw(found: Sequence[MeasureJob]) -> None:
@@ -101,7 +113,7 @@ def _draw_progress(job: MeasureJob, with_context: bool) -> None:
         text += f"; measuring size {job.now}"
     st.progress(job.done / job.total if job.total else 0.0, text=text)
     if job.message:
-        st.caption(job.message)
+        st.caption(as_text(job.message))
 
 
 def _draw_charts(measured: Sequence[MeasureJob]) -> None:
@@ -133,25 +145,47 @@ def show_bound(rows: Sequence[MeasureRow], unit: SizeUnit, context_tokens: int) 
 
 
 def _offer_profiles(found: Sequence[MeasureJob]) -> None:
-    """Keep what was replayed in this session, and offer the first decode profile as step cost."""
-    profiles = [profile for job in found if (profile := job.profile()) is not None]
-    kept = {name_of(p): p for p in profiles if any(row.replay_us for row in p.rows)}
-    state.session().profiles.update(kept)
-    if not kept:
+    """Offer what was replayed as step cost. Only what this session asked for, and to the end, is
+    kept in it unasked: other jobs may be other people's, and a part may be all they have."""
+    named = _replayed(found)
+    if not named:
         return
-    priced = [name for name, p in kept.items() if p.spec.unit is SizeUnit.REQUESTS]
+    kept = state.session().profiles
+    kept.update(_replayed([job for job in found if _is_own(job)]))
+    priced = [name for name, p in named.items() if p.spec.unit is SizeUnit.REQUESTS]
     if not priced:
-        st.caption(
-            "A prefill profile: it prices the prompts of simulated engines wherever a decode "
-            "profile of the same model and card is the step cost."
-        )
+        _offer_prefill(named)
         return
     if st.button("Use this profile in all charts", type="primary", key="use_profile"):
+        kept.update(named)
         # The sidebar's widget is drawn already; its choice changes with the next run.
         state.session().values["cost_name"] = priced[0]
         st.session_state.pop("cost_name", None)
         st.rerun()
-    st.caption(theme.sizes_text(kept[priced[0]].spec.sizes))
+    st.caption(theme.sizes_text(named[priced[0]].spec.sizes))
+
+
+def _replayed(found: Sequence[MeasureJob]) -> dict[str, Profile]:
+    profiles = [profile for job in found if (profile := job.profile()) is not None]
+    return {name_of(p): p for p in profiles if any(row.replay_us for row in p.rows)}
+
+
+def _is_own(job: MeasureJob) -> bool:
+    sent = job.job_id in _sent_here() and jobs.may_change(job)
+    return sent and job.status is JobStatus.DONE
+
+
+def _offer_prefill(named: Mapping[str, Profile]) -> None:
+    kept = state.session().profiles
+    if not named.keys() <= kept.keys():
+        if not st.button("Keep this prefill profile", key="use_profile"):
+            return
+        kept.update(named)
+        st.rerun()
+    st.caption(
+        "A prefill profile: it prices the prompts of simulated engines wherever a decode "
+        "profile of the same model and card is the step cost."
+    )
 
 
 def name_of(profile: Profile) -> str:

@@ -74,8 +74,8 @@ def may_change(job: JobState) -> bool:
 
 
 def recent_measurement() -> str | None:
-    """Id of the newest measurement; None before the first."""
-    found = _client().jobs(1, MEASURE.name)
+    """Id of the newest measurement that this browser's person sent; None before the first."""
+    found = _client().jobs(1, MEASURE.name, sent_by=_me())
     return found[0].job_id if found else None
 
 

@@ -89,10 +89,12 @@ class JobLooks:
         return self.measurement(job_id).profile()
 
     @database_answers()
-    def jobs(self, limit: int = 20, kind: str | None = None) -> list[JobState]:
-        """The newest jobs first, those that cannot be read too."""
+    def jobs(
+        self, limit: int = 20, kind: str | None = None, sent_by: str | None = None
+    ) -> list[JobState]:
+        """The newest jobs first, those that cannot be read too. sent_by : None is anybody."""
         with self._engine.connect() as connection:
-            rows = job_table.newest_jobs(connection, limit, kind)
+            rows = job_table.newest_jobs(connection, limit, kind, sent_by)
         return self._states(rows, self.workers())
 
     @database_answers()

@@ -40,11 +40,15 @@ def find_job(connection: sa.Connection, job_id: str) -> dict[str, Any]:
     return dict(found)
 
 
-def newest_jobs(connection: sa.Connection, limit: int, kind: str | None) -> list[dict[str, Any]]:
-    """The newest first. kind : None takes all."""
+def newest_jobs(
+    connection: sa.Connection, limit: int, kind: str | None, sent_by: str | None = None
+) -> list[dict[str, Any]]:
+    """The newest first. kind, sent_by : None takes all."""
     statement = sa.select(JOBS).order_by(JOBS.c.submitted_at.desc(), JOBS.c.job_id).limit(limit)
     if kind is not None:
         statement = statement.where(JOBS.c.kind == kind)
+    if sent_by is not None:
+        statement = statement.where(JOBS.c.sent_by == sent_by)
     return [dict(row) for row in connection.execute(statement).mappings()]
 
 

@@ -11,7 +11,7 @@ from app.measuring import jobs
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import MeasureRow, MeasureSpec, Profile
 from core.store.jobs import JobStatus, MeasureJob, WorkerInfo
-from tests.app.apptest import figure, numbers, open_app, table_row, texts, to_page
+from tests.app.apptest import figure, numbers, open_app, shown, table_row, texts, to_page
 
 PAGE = "measure.py"
 CARD = WorkerInfo("w", "h", 1, "nvidia-h200", "H200", "measure.nvidia-h200", "p", 0, 0, 0.0, "idle")
@@ -150,7 +150,70 @@ def test_a_job_that_is_gone_is_said(monkeypatch, queue):
     monkeypatch.setattr(jobs, "job_state", gone)
     at.run()
     assert not at.exception
-    assert "There is no job job-1." in at.error[0].value
+    assert "There is no job job-1." in shown(at.error[0].value)
+
+
+def test_a_look_that_fails_is_a_sentence_and_the_next_one_follows(monkeypatch, queue):
+    """The database goes away between two looks at a job that runs; then it is back."""
+    from core.errors import JobError
+
+    running = replace(job_of("job-1", queue[1][512], JobStatus.RUNNING), message="Runs.")
+    looks = iter(
+        [running, JobError("The database did not answer [x](http://y)."), running, running]
+    )
+
+    def look(job_id):
+        found = next(looks)
+        if isinstance(found, JobError):
+            raise found
+        return found
+
+    monkeypatch.setattr(jobs, "job_state", look)
+    at = press_measure(open_app(PAGE))
+    (error,) = at.error
+    assert shown(error.value) == "The database did not answer [x](http://y)."
+    assert "](" not in error.value
+    at.run()
+    assert not at.error and not at.exception and "Runs." in texts(at)
+
+
+def test_a_jobs_message_is_drawn_as_text(queue, monkeypatch):
+    """An error that somebody else's model or worker made: no link, image or formula comes of it."""
+    hostile = "![i](http://evil.example/i.png) **Failed** $x$ <img src=x>"
+    job = replace(job_of("job-1", queue[1][512], JobStatus.FAILED), message=hostile)
+    monkeypatch.setattr(jobs, "job_state", lambda job_id: job)
+    at = press_measure(open_app(PAGE))
+    assert hostile in [shown(c.value) for c in at.caption]
+    assert hostile not in [c.value for c in at.caption]
+
+
+@pytest.mark.parametrize("status", [JobStatus.DONE, JobStatus.CANCELLED])
+def test_what_this_session_did_not_send_is_kept_by_a_click_alone(monkeypatch, queue, status):
+    """A job of the same person sent elsewhere is shown, and its profile stays out of the session
+    until it is asked for."""
+    monkeypatch.setattr(jobs, "recent_measurement", lambda: "elsewhere")
+    monkeypatch.setattr(jobs, "job_state", lambda _: job_of("elsewhere", queue[1][512], status))
+    at = open_app(PAGE)
+    assert "Measurement" in [s.value for s in at.subheader]
+    assert at.session_state["bucketwise"].profiles == {}
+    at.button(key="use_profile").click().run()
+    (name,) = at.session_state["bucketwise"].profiles
+    assert at.selectbox(key="cost_name").value == name and not at.exception
+
+
+def test_a_part_of_a_profile_is_kept_by_a_click_alone(monkeypatch, queue):
+    """The session's own job, cancelled after three rows; one that somebody else owns likewise."""
+    whole = queue[1][512]
+    part = job_of("job-1", replace(whole, rows=whole.rows[:3]), JobStatus.CANCELLED)
+    other = replace(job_of("job-1", whole), sent_by="oidc:1234")
+    own = replace(job_of("job-1", whole), sent_by="local")
+    at = press_measure(open_app(PAGE))
+    for job, kept in ((part, 0), (other, 0), (own, 1)):
+        monkeypatch.setattr(jobs, "job_state", lambda _, job=job: job)
+        at.session_state["bucketwise"].profiles.clear()
+        at.run()
+        assert len(at.session_state["bucketwise"].profiles) == kept, job
+        assert at.button(key="use_profile")
 
 
 def test_contexts_that_are_none_are_refused(queue):

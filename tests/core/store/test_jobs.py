@@ -37,6 +37,15 @@ def test_a_job_without_a_worker_says_so(client: JobClient) -> None:
         client.require_worker()
 
 
+def test_the_newest_of_one_person(client: JobClient) -> None:
+    """Jobs of others and of nobody are not among them."""
+    mine = client.submit(SPEC, sent_by="local")
+    client.submit(SPEC, sent_by="oidc:1234")
+    client.submit(SPEC)
+    assert [job.job_id for job in client.jobs(1, MEASURE.name, sent_by="local")] == [mine]
+    assert len(client.jobs()) == 3
+
+
 def test_a_worker_on_another_queue_is_named(client: JobClient, report: Report) -> None:
     """The sentence tells where somebody does listen."""
     report("node-gpu0", "measure.nvidia-l4")
