@@ -84,7 +84,8 @@ def _members(names: dict[str, str], owner: bool) -> None:
                 sessions.store().set_role(session_id, member.who, other, me)
                 st.rerun()
         label = "Leave" if member.who == me else "Remove"
-        if right.button(label, key=f"remove_{member.who}", width="stretch"):
+        told = None if member.who == me else "They are out, and no link made so far lets them in."
+        if right.button(label, key=f"remove_{member.who}", width="stretch", help=told):
             sessions.store().remove_member(session_id, member.who, me)
             if member.who == me:
                 sessions.close()

@@ -1,17 +1,16 @@
-"""Who may do what with a session: members, share links, comments."""
+"""Who may do what with a session: members and comments."""
 
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
 import sqlalchemy as sa
 
 from core.errors import RecordError, SessionAccessError
 from core.records.session import checked_text
 from core.store.database import now_s
-from core.store.session_states import Comment, Member, Role, ShareLink
-from core.store.tables import COMMENTS, LINKS, MEMBERS, SESSIONS, insert_or
+from core.store.session_states import Comment, Member, Role
+from core.store.tables import COMMENTS, MEMBERS, SESSIONS, insert_or
 
 MAX_COMMENT_CHARS = 10_000
 
@@ -59,78 +58,11 @@ def set_member(connection: sa.Connection, session_id: str, who: str, role: Role)
     )
 
 
-def remove_member(connection: sa.Connection, session_id: str, who: str) -> None:
-    """The owner stays."""
-    connection.execute(
-        sa.delete(MEMBERS).where(
-            MEMBERS.c.session_id == session_id,
-            MEMBERS.c.who == who,
-            MEMBERS.c.role != Role.OWNER.value,
-        )
-    )
-
-
 def members(connection: sa.Connection, session_id: str) -> list[Member]:
     """The owner first, then by name."""
     statement = sa.select(MEMBERS.c.who, MEMBERS.c.role).where(MEMBERS.c.session_id == session_id)
     found = [Member(row.who, Role(row.role)) for row in connection.execute(statement)]
     return sorted(found, key=lambda m: (-m.role.rank, m.who))
-
-
-def change_role(connection: sa.Connection, session_id: str, who: str, role: Role) -> None:
-    """Raises SessionAccessError if there is no such member, or it is the owner."""
-    _not_owner(role)
-    one = (MEMBERS.c.session_id == session_id) & (MEMBERS.c.who == who)
-    one &= MEMBERS.c.role != Role.OWNER.value
-    if connection.execute(sa.update(MEMBERS).where(one).values(role=role.value)).rowcount == 0:
-        raise SessionAccessError("There is no such viewer or editor in this session.")
-
-
-def share(connection: sa.Connection, session_id: str, role: Role) -> str:
-    """The session's link token for a role, made on first use."""
-    _not_owner(role)
-    row: dict[str, Any] = {"token": new_id(), "session_id": session_id, "role": role.value}
-    row["created_at"] = now_s(connection)
-    connection.execute(insert_or(connection, LINKS, **row).on_conflict_do_nothing())
-    statement = sa.select(LINKS.c.token).where(
-        LINKS.c.session_id == session_id, LINKS.c.role == role.value
-    )
-    return connection.execute(statement).scalar_one()
-
-
-def _not_owner(role: Role) -> None:
-    if role is Role.OWNER:
-        raise RecordError("Others can be viewers and editors; a session has one owner.")
-
-
-def links(connection: sa.Connection, session_id: str) -> list[ShareLink]:
-    """Viewers' first."""
-    statement = sa.select(LINKS).where(LINKS.c.session_id == session_id)
-    rows = connection.execute(statement)
-    found = [ShareLink(Role(row.role), row.token, row.created_at) for row in rows]
-    return sorted(found, key=lambda link: link.role.rank)
-
-
-def unshare(connection: sa.Connection, session_id: str, role: Role) -> None:
-    """The link stops working, and who came in with that role is out."""
-    _not_owner(role)
-    for table in (LINKS, MEMBERS):
-        connection.execute(
-            sa.delete(table).where(table.c.session_id == session_id, table.c.role == role.value)
-        )
-
-
-def open_link(connection: sa.Connection, token: str, who: str) -> tuple[str, Role]:
-    """(session id, role) after taking the link's role, unless one as high is there already."""
-    statement = sa.select(LINKS.c.session_id, LINKS.c.role).where(LINKS.c.token == token)
-    row = connection.execute(statement).one_or_none()
-    if row is None:
-        raise SessionAccessError("This link leads to no session; it may have been withdrawn.")
-    role, present = Role(row.role), role_of(connection, row.session_id, who)
-    if present is not None and present.rank >= role.rank:
-        return row.session_id, present
-    set_member(connection, row.session_id, who, role)
-    return row.session_id, role
 
 
 def add_comment(connection: sa.Connection, session_id: str, who: str, body: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core.records.session import checked_name
+from core.store import session_links as links
 from core.store import session_names as names
 from core.store import session_people as people
 from core.store.session_base import SessionBase
@@ -21,13 +22,13 @@ class SharingCalls(SessionBase):
         """
         with self._transaction() as connection:
             people.require(connection, session_id, who, Role.OWNER)
-            return people.share(connection, session_id, role)
+            return links.share(connection, session_id, role)
 
     def links(self, session_id: str, who: str) -> list[ShareLink]:
         """The links that work, viewers' first. For the owner alone."""
         with self._transaction() as connection:
             people.require(connection, session_id, who, Role.OWNER)
-            return people.links(connection, session_id)
+            return links.links(connection, session_id)
 
     def unshare(self, session_id: str, who: str, role: Role) -> None:
         """Withdraw the link of a role; whoever has that role is out. For the owner alone.
@@ -36,13 +37,13 @@ class SharingCalls(SessionBase):
         """
         with self._transaction() as connection:
             people.require(connection, session_id, who, Role.OWNER)
-            people.unshare(connection, session_id, role)
+            links.unshare(connection, session_id, role)
 
     def open_link(self, token: str, who: str) -> tuple[str, Role]:
         """(session id, role) for somebody who comes with a link; they are a member from now on."""
         checked_name(who, "Your name")
         with self._transaction() as connection:
-            return people.open_link(connection, token, who)
+            return links.open_link(connection, token, who)
 
     def members(self, session_id: str, who: str) -> list[Member]:
         """Everybody with a part in the session, the owner first."""
@@ -51,22 +52,25 @@ class SharingCalls(SessionBase):
             return people.members(connection, session_id)
 
     def remove_member(self, session_id: str, member: str, who: str) -> None:
-        """Take somebody out; they may come back by a link. The owner removes anybody but
-        themselves, everybody else only themselves."""
+        """The owner takes anybody else out, whom no link made so far lets in again; everybody else
+        leaves by themselves, and may come back by a link."""
         with self._transaction() as connection:
             needed = Role.VIEWER if member == who else Role.OWNER
             people.require(connection, session_id, who, needed)
-            people.remove_member(connection, session_id, member)
+            if member != who:
+                links.limit_links(connection, session_id, member, None)
+            links.remove_member(connection, session_id, member)
 
     def set_role(self, session_id: str, member: str, role: Role, who: str) -> None:
-        """Make a member a viewer or an editor. For the owner alone.
+        """Make a member a viewer or an editor, also where they open a link again. For the owner
+        alone.
 
         Raises RecordError for the role of an owner, SessionAccessError if there is no such member
         or it is the owner.
         """
         with self._transaction() as connection:
             people.require(connection, session_id, who, Role.OWNER)
-            people.change_role(connection, session_id, member, role)
+            links.change_role(connection, session_id, member, role)
 
     def introduce(self, who: str, name: str) -> None:
         """Keep the name that `who` is shown as to people of the same sessions."""

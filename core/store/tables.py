@@ -86,6 +86,17 @@ LINKS = sa.Table(
     sa.UniqueConstraint("session_id", "role", name="uq_session_links_role"),
 )
 
+LINK_LIMITS = sa.Table(
+    "session_link_limits",
+    METADATA,
+    sa.Column(
+        "token", ID, sa.ForeignKey("session_links.token", ondelete="CASCADE"), primary_key=True
+    ),
+    sa.Column("who", WHO, primary_key=True),
+    # The most that the link gives this person; null: nothing.
+    sa.Column("role", sa.String(16)),
+)
+
 COMMENTS = sa.Table(
     "session_comments",
     METADATA,
@@ -115,6 +126,6 @@ def insert_or(connection: sa.Connection, table: sa.Table, **values: Any) -> Any:
 
 
 __all__ = [
-    "BLOBS", "BLOB_REFS", "COMMENTS", "JOBS", "LINKS", "MEMBERS", "METADATA", "PEOPLE",
-    "SESSIONS", "VERSIONS", "WORKERS", "insert_or",
+    "BLOBS", "BLOB_REFS", "COMMENTS", "JOBS", "LINKS", "LINK_LIMITS", "MEMBERS", "METADATA",
+    "PEOPLE", "SESSIONS", "VERSIONS", "WORKERS", "insert_or",
 ]  # fmt: skip

@@ -76,6 +76,7 @@ ROWS: dict[str, dict[str, dict[str, Any]]] = {
             "trying": "point 3", "tries": 2,
         },
     },
+    "0005": {"session_link_limits": {"token": "t", "who": "ben", "role": None}},
 }  # fmt: skip
 
 
