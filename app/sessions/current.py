@@ -31,7 +31,10 @@ def me() -> str:
 
 
 def introduce() -> None:
-    """Tell the store, once a browser session, what this person is shown as."""
+    """Tell the store, once a browser session, what this person is shown as.
+
+    Only after they got a part in a session: a made-up link leaves no row.
+    """
     person = identity.current()
     if person != identity.LOCAL and state.session().introduced != person:
         store().introduce(person.who, person.name)
@@ -40,17 +43,18 @@ def introduce() -> None:
 
 def create(name: str) -> str:
     """Keep the present work as a new session; returns its id. Raises SessionError."""
-    introduce()
     made = document(name)
     session_id = store().create(me(), made, reading_for(made))
+    introduce()
     follow(session_id, 1, Role.OWNER, made)
     return session_id
 
 
 def import_file(data: bytes, name: str) -> None:
     """Keep a session file as a new session, and open it. Raises RecordError, InputError."""
+    session_id = store().import_file(data, me(), name)
     introduce()
-    open_session(store().import_file(data, me(), name))
+    open_session(session_id)
 
 
 def follow(session_id: str, version: int, role: Role, saved: TuningSession) -> None:
@@ -85,8 +89,9 @@ def open_session(session_id: str) -> None:
 
 def open_link(key: str) -> str:
     """Take the role that a share link gives; returns the session's id. Raises SessionError."""
+    session_id = store().open_link(key, me())[0]
     introduce()
-    return store().open_link(key, me())[0]
+    return session_id
 
 
 def save(name: str | None = None, notes: str | None = None) -> bool:
@@ -155,10 +160,10 @@ def fork(mine: TuningSession | None = None) -> str:
     """
     session = state.session()
     assert session.open_id is not None
-    introduce()
     mine = mine or document(session.open_name, session.open_notes)
     reading = reading_for(mine)
     session_id = store().fork(session.open_id, me())
+    introduce()
     copy = loaded(session_id)
     kept = replace(mine, name=copy.document.name)
     version = store().save(session_id, kept, copy.version, me(), reading)

@@ -1,4 +1,4 @@
-"""What is thrown away with time: finished jobs, silent workers, old versions, unnamed content."""
+"""What is thrown away with time: finished jobs, silent workers, old versions, what nobody names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from core.errors import ProjectError, SettingError
+from core.store import session_names as names
 from core.store.database import WORKERS, make_engine, now_s
 from core.store.engine import database_answers
 from core.store.job_table import ids_before
@@ -36,6 +37,7 @@ class Retention:
     worker_days : a worker's row stays this long after it was last heard
     versions : so many of a session's newest versions stay in any case
     version_days : older ones stay this long
+    people_days : the name of somebody without a part in any session stays this long
     grace_s : content that nobody names stays this long [s], for a save that is under way
     """
 
@@ -43,6 +45,7 @@ class Retention:
     worker_days: float = 7.0
     versions: int = 200
     version_days: float = 30.0
+    people_days: float = 7.0
     grace_s: float = GRACE_S
 
     def __post_init__(self) -> None:
@@ -75,17 +78,19 @@ class Pruned:
     workers: int
     versions: int
     blobs: int
+    people: int
 
     @property
     def anything(self) -> bool:
         """Whether something was deleted."""
-        return bool(self.jobs or self.workers or self.versions or self.blobs)
+        return bool(self.jobs or self.workers or self.versions or self.blobs or self.people)
 
     @property
     def text(self) -> str:
         return (
             f"Deleted {self.jobs} finished jobs, {self.workers} silent workers, "
-            f"{self.versions} old versions and {self.blobs} pieces of content nobody names; "
+            f"{self.versions} old versions, {self.blobs} pieces of content nobody names and "
+            f"{self.people} names of people without a session; "
             f"kept {self.unreadable_jobs} old jobs that cannot be read."
         )
 
@@ -105,7 +110,8 @@ def prune(url: str, keep: Retention | None = None) -> Pruned:
             workers = _workers(connection, keep.worker_days)
             versions = _versions(connection, keep)
             blobs = drop_unused(connection, keep.grace_s)
-        return Pruned(jobs, unreadable, workers, versions, blobs)
+            people = names.forget(connection, now_s(connection) - keep.people_days * DAY_S)
+        return Pruned(jobs, unreadable, workers, versions, blobs, people)
     finally:
         engine.dispose()
         client.close()

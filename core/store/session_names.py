@@ -26,6 +26,17 @@ def shown_name(connection: sa.Connection, who: str) -> str:
     return connection.execute(statement).scalar_one_or_none() or who
 
 
+def forget(connection: sa.Connection, told_before: float) -> int:
+    """Drop the names of those who neither have a part in a session nor wrote in one; how many.
+
+    told_before : names told later stay [Unix time, s]
+    """
+    seen = (MEMBERS.c.who, VERSIONS.c.saved_by, COMMENTS.c.author)
+    unknown = [PEOPLE.c.who.not_in(sa.select(column)) for column in seen]
+    gone = sa.delete(PEOPLE).where(PEOPLE.c.seen_at <= told_before, *unknown)
+    return connection.execute(gone).rowcount
+
+
 def names_known_to(connection: sa.Connection, who: str) -> Mapping[str, str]:
     """{who: name} of the asker, and of everybody in a session that the asker has a part in."""
     mine = sa.select(MEMBERS.c.session_id).where(MEMBERS.c.who == who)

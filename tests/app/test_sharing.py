@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.web import identity
 from core.errors import SessionAccessError
 from tests.app.apptest import PAGES, open_app, shown, table_row, texts, to_page
 from tests.app.session_steps import in_address, kept_session, keys, labels, press, share
@@ -179,6 +180,8 @@ def test_a_made_up_key_gives_nothing():
     assert len(said) == 2 and "leads to no session" in said[0] and "not shared with you" in said[1]
     to_page(guest, "sessions.py")
     assert "No session is kept yet." in texts(guest)
+    who = identity.guest_of("a" * 22).who
+    assert the_store().names_known_to(who) == {}  # and is not remembered
 
 
 def test_the_whole_address_is_shown():

@@ -15,12 +15,12 @@ from core.store.__main__ import main
 from core.store.database import JOBS, make_engine
 from core.store.jobs import JobClient
 from core.store.prune import DAY_S, Pruned, Retention, prune
-from core.store.sessions import SessionStore
-from core.store.tables import BLOBS, VERSIONS, WORKERS
+from core.store.sessions import Role, SessionStore
+from core.store.tables import BLOBS, PEOPLE, VERSIONS, WORKERS
 from core.store.workloads import stored_form, workload_digest
 from tests.core.store.session_cases import DOCUMENT, READING, same
 
-NOTHING = Pruned(0, 0, 0, 0, 0)
+NOTHING = Pruned(0, 0, 0, 0, 0, 0)
 
 
 def _age(url: str, table: sa.Table, column: str, days: float) -> None:
@@ -60,7 +60,7 @@ def test_finished_jobs_go_after_their_time(
     _age(url, WORKERS, "seen_at", 8)
     young = client.submit(spec)
     client.cancel(young)
-    assert prune(url) == Pruned(1, 0, 1, 0, 0)
+    assert prune(url) == Pruned(1, 0, 1, 0, 0, 0)
     assert {job.job_id for job in client.jobs()} == {waiting, named, young}
     with pytest.raises(JobError, match="no job"):
         JobClient(url).state(ended)
@@ -76,7 +76,7 @@ def test_a_job_that_cannot_be_read_is_kept_and_counted(url: str, client: JobClie
     with engine.begin() as connection:
         connection.execute(sa.update(JOBS).values(spec='{"sizes": "all"}'))
     engine.dispose()
-    assert prune(url) == Pruned(0, 1, 0, 0, 0)
+    assert prune(url) == Pruned(0, 1, 0, 0, 0, 0)
 
 
 def test_old_versions_go_and_the_newest_stay(url: str, store: SessionStore) -> None:
@@ -90,7 +90,7 @@ def test_old_versions_go_and_the_newest_stay(url: str, store: SessionStore) -> N
     _age(url, VERSIONS, "saved_at", 31)
     _age(url, BLOBS, "touched_at", 1)
     assert prune(url, replace(keep, versions=7)) == NOTHING
-    assert prune(url, keep) == Pruned(0, 0, 0, 4, 2)
+    assert prune(url, keep) == Pruned(0, 0, 0, 4, 2, 0)
     assert [entry.version for entry in store.history(session_id, "ana")] == [7, 6, 5]
     assert store.load(session_id, "ana").document.notes == "6"
     assert prune(url, keep) == NOTHING
@@ -170,3 +170,23 @@ def test_the_environment_says_what_is_kept(
     assert main(["prune", "--url", url, "--quiet"]) == 0
     assert capsys.readouterr().out.endswith("kept 0 old jobs that cannot be read.\n")
     assert client.jobs() == []
+
+
+def test_names_of_people_without_a_part_go(url: str, store: SessionStore) -> None:
+    """After a week; who owns, wrote, commented or just came stays known."""
+    session_id = store.create("ana")
+    key = store.share(session_id, "ana", Role.EDITOR)
+    for who in ("writer", "author"):
+        store.open_link(key, who)
+    store.save(session_id, DOCUMENT, 1, "writer", READING)
+    store.comment(session_id, "author", "Why?")
+    for who in ("writer", "author"):
+        store.remove_member(session_id, who, "ana")
+    for who in ("ana", "writer", "author", "passer-by"):
+        store.introduce(who, f"{who}@example.org")
+    _age(url, PEOPLE, "seen_at", 6)
+    assert prune(url) == NOTHING
+    _age(url, PEOPLE, "seen_at", 2)
+    assert prune(url) == Pruned(0, 0, 0, 0, 0, 1)
+    assert store.names_known_to("passer-by") == {}
+    assert set(store.names_known_to("ana")) == {"ana", "writer", "author"}
