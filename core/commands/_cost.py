@@ -80,16 +80,28 @@ def load_family(name: str) -> ProfileFamily:
 
 def chosen_costs(name: str | None, context_tokens: int | None = None) -> Costs:
     """From --profile; without it there is no cost, and memory is assumed. Raises SettingError."""
+    source = chosen_source(name, context_tokens)
+    if source is None:
+        return Costs(None if name is None else assumed_step_cost(), assumed_graph_memory())
+    if isinstance(source, StepModel):
+        return Costs(source.cost, assumed_graph_memory())
+    return Costs(family_times(source, context_tokens)[0], memory_from_profile(source.profile))
+
+
+def chosen_source(
+    name: str | None, context_tokens: int | None = None
+) -> StepModel | ProfileFamily | None:
+    """What --profile names, fit for --context-tokens; None where nothing, or the assumption.
+
+    Raises SettingError, RecordError, OSError.
+    """
     check_context(name, context_tokens)
-    if name is None:
-        return Costs(None, assumed_graph_memory())
-    if name == ASSUMED:
-        return Costs(assumed_step_cost(), assumed_graph_memory())
+    if name is None or name == ASSUMED:
+        return None
     if (model := load_model(name)) is not None:
         check_model_context(model, context_tokens)
-        return Costs(model.cost, assumed_graph_memory())
-    family = load_family(name)
-    return Costs(family_times(family, context_tokens)[0], memory_from_profile(family.profile))
+        return model
+    return load_family(name)
 
 
 def check_context(name: str | None, context_tokens: int | None) -> None:

@@ -43,6 +43,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def text(result: dict[str, Any]) -> str:
     """For people."""
+    if result["saves_from"] is None and not result["net_us"]:
+        return "never: a replay takes as long as an eager step"
     if result["saves_from"] is None:
         return f"never: a replay is slower by {-result['net_us']:g} us a step"
     lines = [

@@ -75,7 +75,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "tokens": tokens,
         "weight_gib": model.weight_bytes / GIB if model else None,
         "notes": list(model.notes) if model else [],
+        "warnings": _warnings(free_gib, graph_gib),
     }
+
+
+def _warnings(free_gib: float, graph_gib: float) -> list[str]:
+    if graph_gib <= free_gib:
+        return []
+    return [
+        f"Graphs of {graph_gib:g} GiB do not fit in {free_gib:g} GiB free: {graph_gib - free_gib:g} "
+        "GiB are missing. Capture fewer or smaller sizes, or free more memory."
+    ]
 
 
 def _free_gib(args: argparse.Namespace, model: ModelMemory | None) -> float:
@@ -128,4 +138,5 @@ def text(result: dict[str, Any]) -> str:
             f"{result['tokens']:,} tokens in {result['blocks']:,} blocks, "
             f"{result['kv_bytes_per_token']:,.0f} bytes a token"
         )
+    lines += [f"warning: {text}" for text in result["warnings"]]
     return "\n".join(lines)

@@ -7,14 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from core.commands._cost import (
-    ASSUMED,
-    add_profile,
-    check_context,
-    check_model_context,
-    load_family,
-    load_model,
-)
+from core.calibration.model import StepModel
+from core.commands._cost import add_profile, chosen_source
 from core.commands._numbers import whole_list
 from core.commands._traffic import add_limits, add_traffic, chosen_steps, simulated_steps
 from core.cost.family import ProfileFamily, family_of
@@ -60,18 +54,16 @@ def _times(
 ) -> tuple[ProfileFamily | None, StepCost | None]:
     """Of --profile, else of the first profile among the files."""
     given = [part.profile for part in parts if part.profile is not None]
-    if args.profile is None and not given or args.profile == ASSUMED:
-        check_context(args.profile, args.context_tokens)
-        return None, None if args.profile is None else assumed_step_cost()
-    if args.profile is not None and (model := load_model(args.profile)) is not None:
-        check_model_context(model, args.context_tokens)
-        return None, model.cost
-    if args.profile is not None:
-        family = load_family(args.profile)
-    else:
+    if args.profile is None and given:
         every = [*given[1:], *shipped_profiles().values(), *comparison_profiles().values()]
-        family = family_of(given[0], every)
-    return family, family_times(family, args.context_tokens)[0]
+        source = family_of(given[0], every)
+    else:
+        source = chosen_source(args.profile, args.context_tokens)
+    if source is None:
+        return None, None if args.profile is None else assumed_step_cost()
+    if isinstance(source, StepModel):
+        return None, source.cost
+    return source, family_times(source, args.context_tokens)[0]
 
 
 def _steps(

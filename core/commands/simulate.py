@@ -6,14 +6,8 @@ import argparse
 from dataclasses import asdict, replace
 from typing import Any
 
-from core.commands._cost import (
-    ASSUMED,
-    add_profile,
-    check_context,
-    check_model_context,
-    load_family,
-    load_model,
-)
+from core.calibration.model import StepModel
+from core.commands._cost import add_profile, chosen_source
 from core.commands._numbers import number, whole_list
 from core.errors import SettingError
 from core.example.trace import gamma_arrivals
@@ -104,13 +98,12 @@ def chosen_times(
 
     Raises SettingError, RecordError, OSError.
     """
-    check_context(name, context_tokens)
-    if name is None or name == ASSUMED:
+    source = chosen_source(name, context_tokens)
+    if source is None:
         return assumed_step_cost(), None
-    if (model := load_model(name)) is not None:
-        check_model_context(model, context_tokens)
-        return model.cost, model.prefill
-    return family_times(load_family(name), context_tokens, max_num_seqs)
+    if isinstance(source, StepModel):
+        return source.cost, source.prefill
+    return family_times(source, context_tokens, max_num_seqs)
 
 
 def chosen_trace(args: argparse.Namespace) -> Trace:
