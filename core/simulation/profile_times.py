@@ -47,15 +47,16 @@ def prefill_from_profile(
     found = assumed_prefill(cost, reference, top)
     most = most_context_us(cost, reference, top)
     context_us, context_text = _at_most(most, *_context(decode, others, found))
-    found = replace(
-        found,
-        context_us_per_token=context_us,
-        mixed_context_us_per_token=None,
-        origin=Origin.ASSUMED,
-        source=f"{context_text}; {_token_text(found)}",
-    )
+    found = replace(found, context_us_per_token=context_us, mixed_context_us_per_token=None)
     if prompts is None:
-        return found
+        source = f"{context_text}; {_token_text(found)}"
+        return replace(found, origin=Origin.ASSUMED, source=source)
+    origin = Origin.FITTED if others else Origin.ESTIMATED
+    source = f"{context_text}; prefill fitted to {prompts.source}"
+    return replace(_with_prompts(found, prompts), origin=origin, source=source)
+
+
+def _with_prompts(found: PrefillCost, prompts: Profile) -> PrefillCost:
     base, per_token = _line(*_points(prompts))
     return replace(
         found,
@@ -63,8 +64,6 @@ def prefill_from_profile(
         us_per_token=per_token,
         us_per_prompt=0.0,  # a profile holds one prompt a step: it is in the line
         us_per_pair=0.0,
-        origin=Origin.FITTED if others else Origin.ESTIMATED,
-        source=f"{context_text}; prefill fitted to {prompts.source}",
     )
 
 

@@ -52,19 +52,10 @@ class JobClient(JobRescue):
         sent_by, session_id : for the queue page
         Raises SettingError if timeout_s is not positive, RecordError if the workload is too large.
         """
-        if timeout_s is not None and not timeout_s > 0:
-            raise SettingError(f"timeout_s is {timeout_s}; it must be above 0.")
         kind, job_id = kind_of(spec), uuid.uuid4().hex
+        options = _engine_options(kind, job_id, queue or self.best_queue(kind), timeout_s)
         record = kind.to_json(spec)
         blob = job_table.packed_workload(workload) if workload is not None else None
-        options: Any = {
-            "workflow_name": kind.workflow,
-            "workflow_id": job_id,
-            "queue_name": queue or self.best_queue(kind),
-            "app_version": kind.protocol,
-        }
-        if timeout_s is not None:
-            options["workflow_timeout"] = float(timeout_s)
         with self._engine.begin() as connection:
             job_table.add_job(
                 *(connection, record, blob),
@@ -116,6 +107,21 @@ class JobClient(JobRescue):
             job_table.delete_job(connection, job_id)
         with self._lock:
             self._finished.pop(job_id, None)
+
+
+def _engine_options(kind: Kind, job_id: str, queue: str, timeout_s: float | None) -> Any:
+    """What the job engine is told beside the job. Raises SettingError."""
+    options: Any = {
+        "workflow_name": kind.workflow,
+        "workflow_id": job_id,
+        "queue_name": queue,
+        "app_version": kind.protocol,
+    }
+    if timeout_s is None:
+        return options
+    if not timeout_s > 0:
+        raise SettingError(f"timeout_s is {timeout_s}; it must be above 0.")
+    return options | {"workflow_timeout": float(timeout_s)}
 
 
 def _check_sender(job: JobState, by: str | None) -> None:
