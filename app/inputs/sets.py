@@ -75,12 +75,7 @@ def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[Buc
     left, right = st.columns(2)
     with left:
         k_inputs(compute.MAX_GRAPHS)
-    right.text_input(
-        "My list",
-        key=state.remember("own_sizes", OWN_SIZES),
-        help="Capture sizes, e.g. 1, 2, 4, 8..64/8. Choose 'My list' above to see it.",
-    )
-    state.keep("own_sizes")
+    _own_input(right, OWN in names)
     made = kept_sets.keep_form(own_sizes(), histogram.unit)
     if made is not None:
         _compare_too(made)
@@ -88,6 +83,22 @@ def set_inputs(histogram: StepHistogram, captured: BucketSet | None) -> list[Buc
         best_inputs()
         other_inputs(histogram)
     return chosen_sets(histogram, captured, names)
+
+
+def _own_input(place: Any, compared: bool) -> None:
+    """My list as text; `chosen_sets` says what is wrong with it only where it is compared."""
+    place.text_input(
+        OWN,
+        key=state.remember("own_sizes", OWN_SIZES),
+        help="Capture sizes, e.g. 1, 2, 4, 8..64/8. Choose 'My list' above to see it.",
+    )
+    state.keep("own_sizes")
+    if compared:
+        return
+    try:
+        parse_sizes(own_sizes())
+    except ProjectError as error:
+        place.warning(as_text(f"{OWN}: {error}"))
 
 
 def _name_inputs(captured: BucketSet | None) -> list[str]:

@@ -10,6 +10,7 @@ from tests.app.apptest import (
     figure,
     numbers,
     open_app,
+    shown,
     table_row,
     texts,
     to_page,
@@ -59,6 +60,22 @@ def test_a_list_that_is_no_list_is_answered_with_a_sentence():
     assert not at.exception
     assert "'two' is not a capture size" in at.warning[0].value.replace("\\", "")
     assert table_row(at, "bucket set", "Powers of two")["graphs"] == 4
+
+
+@pytest.mark.parametrize("typed", ["a,b", "0", "-4"])
+def test_a_list_that_is_no_list_is_told_before_it_is_compared(typed: str):
+    """The sentence stands below the field, once, whether or not the list is among the sets."""
+    at = to_page(with_file(BATCHES, "batches.csv"), "buckets.py")
+    assert "My list" not in at.multiselect(key="sets").value
+
+    def told() -> int:
+        return sum(shown(warning.value).startswith("My list: ") for warning in at.warning)
+
+    assert told() == 0
+    at.text_input(key="own_sizes").set_value(typed).run()
+    assert told() == 1
+    at.text_input(key="own_sizes").set_value("1, 8").run()
+    assert told() == 0
 
 
 def test_break_even_page_says_never_when_nothing_is_gained():
