@@ -98,6 +98,17 @@ def test_kv(ask, graphs, requests):
     assert (found["requests"], found["graph_gib"]) == (requests, graphs / 2)
 
 
+def test_graphs_that_do_not_fit_are_said(ask, capsys):
+    """8 graphs of 0.5 GiB are 4 GiB of 2 GiB free: 2 are missing. Of 4 GiB free they take all."""
+    asked = ("--graph-gib", "0.5", "--graphs", "8", "--kv-per-request-gib", "0.25")
+    sentence = "Graphs of 4 GiB do not fit in 2 GiB free: 2 GiB are missing."
+    found = ask("kv", "--free-gib", "2", *asked)
+    assert found["requests"] == 0 and found["warnings"][0].startswith(sentence)
+    assert ask("kv", "--free-gib", "4", *asked)["warnings"] == []
+    assert main(["kv", "--free-gib", "2", *asked]) == 0
+    assert f"warning: {sentence}" in capsys.readouterr().out
+
+
 def test_kv_of_a_model(ask, histogram_file):
     """A config.json gives KV bytes a token; blocks and tokens follow."""
     config = {
@@ -239,5 +250,7 @@ def test_words_for_people(capsys):
     assert "waste 19.05 % of the replayed slots" in capsys.readouterr().out
     assert main(["break-even", "--capture-us", "600", "--eager-us", "1", "--graph-us", "3"]) == 0
     assert capsys.readouterr().out.startswith("never: a replay is slower by 2 us")
+    assert main(["break-even", "--capture-us", "600", "--eager-us", "10", "--graph-us", "10"]) == 0
+    assert capsys.readouterr().out.strip() == "never: a replay takes as long as an eager step"
     assert main(["tune", "--batches", "1,3,5,8"]) == 0
     assert "The knee lies at" in capsys.readouterr().out
