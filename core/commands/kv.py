@@ -84,7 +84,8 @@ def _warnings(free_gib: float, graph_gib: float) -> list[str]:
         return []
     return [
         f"Graphs of {graph_gib:g} GiB do not fit in {free_gib:g} GiB free: "
-        f"{graph_gib - free_gib:g} GiB are missing. Capture fewer or smaller sizes, or free more memory."
+        f"{graph_gib - free_gib:g} GiB are missing. Capture fewer or smaller sizes, or "
+        "free more memory."
     ]
 
 

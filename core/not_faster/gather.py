@@ -154,8 +154,13 @@ def ran_without(part: Part) -> bool:
 
 
 def _counted(parts: Sequence[Part]) -> StepHistogram | None:
-    """The steps of the first file that counts them."""
-    return next((p.reading.steps for p in parts if p.reading and p.reading.steps), None)
+    """The steps of the first file that counts each of them, else of the first that samples them.
+
+    Those of a run with graphs come before those of one without.
+    """
+    found = [(ran_without(p), p.reading.steps) for p in parts if p.reading and p.reading.steps]
+    order = sorted(found, key=lambda item: (item[0], item[1].origin is not Origin.MEASURED))
+    return order[0][1] if order else None
 
 
 def _each_size_once(
