@@ -22,6 +22,7 @@ from core.simulate import Machine
 from core.text.plain_text import file_stem
 
 EXAMPLE = "the example"
+EXAMPLE_LABEL = "Example: a recorded run of vLLM 0.23 on an H200. Upload your own above."
 NO_GRAPHS = "none"
 
 
@@ -100,6 +101,8 @@ def engine_inputs() -> CalibrationChoice:
 
 def show_calibration(found: Calibration) -> None:
     """Sentences, charts, the run beside the simulated one, and the button that takes it over."""
+    if _file() == EXAMPLE:
+        st.info(EXAMPLE_LABEL)
     st.markdown(f"**{as_text(found.name)}**: {found.what}.")
     for sentence in found.sentences:
         st.markdown(f"- {sentence}")

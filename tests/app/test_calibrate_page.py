@@ -155,5 +155,7 @@ def test_a_link_opens_the_example():
     """?example=1 shows the built-in run; an upload takes its place."""
     at = open_app("calibrate.py", example="1")
     assert "recorded run of an engine" in texts(at)
+    assert "Example: a recorded run of vLLM 0.23 on an H200." in texts(at)
     at.file_uploader(key="calibration_file_upload").set_value(("t.csv", TABLE, "text/csv")).run()
+    assert "Example: a" not in texts(at)
     assert "table of decode steps" in texts(at) and "recorded run of an" not in texts(at)
