@@ -79,11 +79,15 @@ def _by_goodput(
 ) -> str:
     others = sorted((i for i in range(len(runs)) if i not in near), key=lambda i: -good[i])
     gains = [_gain(good[best], good[i], _named(runs[i])) for i in others]
-    equals = [_named(runs[i]) for i in near if i != best]
-    also = f"; {_list(equals)} {'serve' if equals[1:] else 'serves'} as many" if equals else ""
+    if len(near) == 1:
+        return (
+            f"{_named(runs[best])} serves most: {good[best]:.3g} requests/s within the limits, "
+            f"{_list(gains)}."
+        )
     return (
-        f"{_named(runs[best])} serves most: {good[best]:.3g} requests/s within the limits, "
-        f"{_list(gains)}{also}."
+        f"{_list([_named(runs[i]) for i in near])} serve about the same: {good[best]:.3g} "
+        f"requests/s within the limits, {_list(gains)}; of these {_named(runs[best])} has the "
+        "fewest graphs of those that answer soonest."
     )
 
 

@@ -49,6 +49,16 @@ def test_equal_goodput_is_decided_by_the_time_end_to_end():
     )
 
 
+def test_sets_that_serve_about_the_same_are_said_to():
+    """5 and 5.02 ms a step serve 36.36 and 36.22 requests/s, 0.4 % apart: no one serves most."""
+    found = verdict([served("many", 5.0, 8), served("few", 5.02, 1), served("slow", 10, 0)])
+    assert found.best.name == "few" and found.sentence == (
+        "many (8 graphs) and few (1 graph) serve about the same: 36.2 requests/s within the "
+        "limits, 99.2 % more than slow; of these few (1 graph) has the fewest graphs of those that "
+        "answer soonest."
+    )
+
+
 def test_of_equals_the_fewest_graphs_win():
     """5 ms and 5.02 ms a step are within 1 %: the set of one graph is enough."""
     found = verdict([arriving("many", 5.0, 8), arriving("few", 5.02, 1), arriving("slow", 9, 2)])
