@@ -7,10 +7,10 @@ import streamlit as st
 from app import state
 from app.drawing.markdown_text import as_text
 from app.drawing.views import picture_setting
-from app.inputs import sets as inputs
 from app.inputs.cost import cost_inputs
 from app.sessions.gate import show_conflict
 from app.web.login import show_account
+from app.workload.grade_words import grade_words
 from core.errors import ProjectError
 
 
@@ -26,14 +26,10 @@ def show_sidebar() -> None:
             st.markdown("**Traffic**: none yet")
         else:
             st.markdown(f"**Traffic**: {as_text(workload.name)}")
-            st.caption(f"Grade {workload.reading.grade.value}. {_grade_words(workload)}")
+            st.caption(f"Grade {workload.reading.grade.value}. {grade_words(workload.reading)}")
         try:
             cost_inputs()
         except ProjectError as error:
             st.error(as_text(str(error)))
         picture_setting()
         show_account()
-
-
-def _grade_words(workload: state.Workload) -> str:
-    return inputs.GRADE_WORDS[workload.reading.grade.value]

@@ -29,13 +29,6 @@ DEFAULT_SETS = ("vllm", POWERS, BEST)
 OWN_SIZES = "1, 2, 4, 8, 16, 32, 64, 128, 256"
 """My list, until the user types one."""
 
-GRADE_WORDS = {
-    "A": "Step sizes: the bucket fit is computed from them directly, nothing is simulated.",
-    "B": "Requests with arrivals: step sizes come from simulating the engine on them.",
-    "C": "Lengths without arrivals: step sizes need a request rate, which you type in.",
-    "D": "Sums or coarse buckets: only bounds can be told, no exact distribution.",
-}
-
 
 def own_sizes() -> str:
     """My list, as typed."""

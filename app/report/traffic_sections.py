@@ -8,9 +8,9 @@ from app import compute, theme
 from app.charts.lengths import lengths_figure, steps_figure
 from app.charts.step_cost import step_cost_figure
 from app.drawing.quantity import Quantity
-from app.inputs.sets import GRADE_WORDS
 from app.report.document import Block, Chart, Facts, Section, Table, said
 from app.report.work import Work
+from app.workload.grade_words import grade_words, lasting_warnings
 from core.histogram import log_bins
 from core.readers.reading import Reading
 
@@ -19,7 +19,7 @@ def workload_section(work: Work) -> Section:
     """The account of the file: what was used, what was left out and why, and the step sizes."""
     reading, found = work.workload.reading, work.traffic
     blocks: list[Block] = [
-        said(f"{reading.label}. Grade {reading.grade.value}: {GRADE_WORDS[reading.grade.value]}"),
+        said(f"{reading.label}. Grade {reading.grade.value}: {grade_words(reading)}"),
         Facts(_facts(reading) | {"steps": theme.count_text(found.histogram.total_steps)}),
     ]
     if reading.dropped:
@@ -30,8 +30,9 @@ def workload_section(work: Work) -> Section:
         blocks.append(Table(rows))
     else:
         blocks.append(said("No row was left out."))
-    if reading.warnings:
-        blocks.append(said(*reading.warnings))
+    warnings = lasting_warnings(reading)
+    if warnings:
+        blocks.append(said(*warnings))
     histograms = [h for h in (reading.prompt_lengths, reading.output_lengths) if h is not None]
     for histogram, colour in zip(histograms, theme.SET_COLOURS, strict=False):
         marks = compute.length_marks(histogram)

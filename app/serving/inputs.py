@@ -131,6 +131,17 @@ def chosen_arrivals(reading: Reading) -> Arrivals:
     )
 
 
+def arrival_words(reading: Reading) -> str:
+    """At which rate the requests of a file without arrivals come, and who says so; else empty."""
+    if reading.trace is None or reading.trace.arrival_s is not None:
+        return ""
+    if serving_limits().concurrency is not None:
+        return ""
+    rate_rps = chosen_arrivals(reading).rate_rps
+    who = "from the file" if rate_rps == said_rate_rps(reading) else "typed"
+    return f"at {rate_rps:g} requests/s, {who}, "
+
+
 def _row(inputs: tuple[tuple, ...], follows: bool = False) -> None:
     for place, (key, label, least, most, step, default, help_text) in zip(
         st.columns(len(inputs)), inputs, strict=True

@@ -11,7 +11,7 @@ from app.charts.lengths import lengths_figure, ranges_figure
 from app.drawing.markdown_text import as_text
 from app.drawing.tables import preview_rows
 from app.drawing.views import chart, table
-from app.inputs import sets as inputs
+from app.workload.grade_words import grade_words, lasting_warnings
 from app.workload.upload import reading_options
 from core.histogram import log_bins, range_counts
 from core.readers.reading import Reading
@@ -25,10 +25,9 @@ def show_reading(workload: state.Workload) -> None:
     reading = workload.reading
     st.header(as_text(workload.name), anchor=False)
     label = "" if workload.is_example else f"**{as_text(reading.label)}**. "
-    words = inputs.GRADE_WORDS[reading.grade.value]
-    st.markdown(f"{label}Grade {reading.grade.value}: {words}")
+    st.markdown(f"{label}Grade {reading.grade.value}: {grade_words(reading)}")
     _metrics(reading)
-    for warning in reading.warnings:
+    for warning in lasting_warnings(reading):
         st.warning(as_text(warning))
     _dropped(reading)
     if not workload.is_example:

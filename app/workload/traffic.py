@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import compute, state
 from app.inputs.cost import chosen_cost
-from app.serving.inputs import advanced_words, coming_words, serving_limits
+from app.serving.inputs import advanced_words, arrival_words, coming_words, serving_limits
 from app.web.page_end import end_page
 from app.workload.step_simulation import DECODE, MIXED, PROMPT, requests_in, simulated, steps_of
 from core.errors import ProjectError
@@ -95,7 +95,7 @@ def _traffic_of(workload: state.Workload) -> Traffic | None:
     if reading.trace is None or kind not in kinds:
         return None
     trace = requests_in(reading)
-    return None if trace is None else _simulated(trace, kind)
+    return None if trace is None else _simulated(trace, kind, arrival_words(reading))
 
 
 def workload_requests(workload: state.Workload) -> Trace | None:
@@ -120,11 +120,11 @@ def simulated_decode(trace: Trace) -> StepHistogram:
     return _simulated(trace, DECODE).histogram
 
 
-def _simulated(trace: Trace, kind: str) -> Traffic:
+def _simulated(trace: Trace, kind: str, arrivals: str = "") -> Traffic:
     limits = serving_limits()
     result = simulated(trace, limits)
     note = (
-        f"estimated: {len(trace):,} requests {coming_words(limits)} through a simulated engine "
-        f"({advanced_words(limits)}), step times {chosen_cost().cost.origin.value}"
+        f"estimated: {len(trace):,} requests {arrivals}{coming_words(limits)} through a simulated "
+        f"engine ({advanced_words(limits)}), step times {chosen_cost().cost.origin.value}"
     )
     return Traffic(steps_of(result, kind), note, result)

@@ -83,3 +83,22 @@ def test_the_first_requests_are_shown_as_read():
     assert row == {"arrival [s]": 2.0, "prompt tokens": 20, "output tokens": 6}
     shown = texts(at) + "".join(frame.value.to_string() for frame in at.dataframe)
     assert "secret" not in shown
+
+
+def test_a_typed_rate_is_named_and_no_longer_asked_for():
+    """Lengths alone ask for a rate; once it is typed, nothing asks and the caption names it."""
+    at = with_file(b"prompt_tokens,completion_tokens\n100,10\n200,20\n300,30\n", "lengths.csv")
+    assert "Type a request rate" in texts(at)
+    at.number_input(key="rate_rps").set_value(5.0).run()
+    assert not at.exception and not at.warning
+    assert "3 requests at 5 requests/s, typed, replayed at load x1" in texts(at)
+    assert "request rate to go on" not in texts(at) and "Type a request rate" not in texts(at)
+
+
+def test_shares_of_lengths_do_not_ask_for_a_rate():
+    """No request can arrive at any rate: the grade says so, and what to upload instead."""
+    data = (DATA / "traces" / "servegen-dataset.json").read_bytes()
+    at = with_file(data, "dataset.json")
+    said = texts(at)
+    assert "no decode steps can be simulated" in said and "upload a request trace" in said
+    assert "which you type in" not in said

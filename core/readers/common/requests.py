@@ -21,6 +21,8 @@ TICK_SHARE = 0.2
 """More requests than this sharing an arrival are worth a warning."""
 SLOW_GAP_S = 60.0
 
+NO_ARRIVALS = "There are no arrival times; give a request rate to go on."
+
 
 @dataclass
 class Requests:
@@ -86,7 +88,7 @@ def requests_reading(
         warnings.append(f"There is no column of {missing} tokens, so requests cannot be simulated.")
     has_arrivals = trace is not None and arrival is not None
     if arrival is None:
-        warnings.append("There are no arrival times; give a request rate to go on.")
+        warnings.append(NO_ARRIVALS)
     return Reading(
         format=name,
         label=label,
