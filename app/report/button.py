@@ -7,13 +7,15 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from app import state
+from app import compute, state
 from app.deciding.best_choice import best_choice
 from app.deciding.export_view import NEWEST
+from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
 from app.inputs.cost import chosen_cost, known_profiles
 from app.inputs.memory import chosen_memory
 from app.report.work import ChosenSet, ExportChoice, PayBack, ServedRuns, Work
+from app.serving import runs as serving
 from app.serving.inputs import serving_limits
 from app.serving.view import latency_limits
 from app.workload import traffic
@@ -21,7 +23,7 @@ from app.workload.other_traffic import with_others
 from app.workload.traffic import Traffic
 from core.engines import ENGINES
 from core.errors import ProjectError
-from core.records import BucketSet
+from core.records import BucketSet, SizeUnit
 from core.text.plain_text import file_stem
 
 
@@ -38,8 +40,10 @@ def report_button(found: Traffic | None = None, sets: Sequence[BucketSet] | None
         sets = inputs.chosen_sets(found.histogram, workload.reading.captured)
     try:
         work = _work(workload, found, sets) if sets else None
-    except ProjectError:
-        return  # the sidebar says what is wrong with the step cost
+    except ProjectError as error:
+        st.divider()
+        st.warning(as_text(f"There is no report of this work now: {error}"))
+        return
     if work is None:
         return
     st.divider()
@@ -86,7 +90,7 @@ def _work(workload: state.Workload, found: Traffic, sets: Sequence[BucketSet]) -
         profile=known_profiles().get(view.name),
         memory=_memory(workload),
         pay_back=_pay_back(sets),
-        served=_served(workload),
+        served=_served(workload, found, sets, view),
         engine=inputs.today(),
         export=_export(sets),
     )
@@ -108,15 +112,19 @@ def _pay_back(sets: Sequence[BucketSet]) -> PayBack:
     )
 
 
-def _served(workload: state.Workload) -> ServedRuns | None:
-    stored = state.session().values.get("served")
+def _served(
+    workload: state.Workload, found: Traffic, sets: Sequence[BucketSet], view: compute.CostView
+) -> ServedRuns | None:
+    """The runs that the Serve page shows now. Raises ProjectError."""
     trace = traffic.workload_requests(workload)
-    if stored is None or trace is None:
+    if trace is None or not serving.any_runs():
         return None
-    limits = latency_limits()
-    return ServedRuns(
-        *(stored[0], dict(stored[1]), trace, serving_limits()), limits.ttft_ms, limits.tpot_ms
-    )
+    if found.histogram.unit is SizeUnit.LENGTH:  # Serve chooses sets for decode steps
+        sets = inputs.chosen_sets(traffic.decode_histogram(trace), workload.reading.captured)
+    limits, wanted = serving_limits(), latency_limits()
+    plans, _ = serving.plans_of(sets, limits, view)
+    runs = serving.results(serving.run_key(trace, limits, view), plans)
+    return ServedRuns(tuple(runs), wanted.ttft_ms, wanted.tpot_ms)
 
 
 def _export(sets: Sequence[BucketSet]) -> ExportChoice:

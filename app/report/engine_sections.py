@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from app import compute, theme
 from app.charts.memory import capacity_figure
-from app.charts.serving import Served, latency_figure, series_figure
+from app.charts.serving import latency_figure, series_figure
 from app.drawing.tables import capacity_rows
 from app.report.document import Block, Chart, Code, Facts, Section, Table, said
 from app.report.work import Work
-from app.serving.runs import run_key
 from app.serving.tables import served_rows
 from core.engines import ENGINES
 from core.engines.plan import Finding
@@ -45,22 +44,9 @@ def memory_section(work: Work) -> Section:
 def serving_section(work: Work) -> Section | None:
     """Latency of the sets that were served with the present settings; None where none was."""
     served = work.served
-    if served is None or served.key != run_key(served.trace, served.limits, work.view):
+    if served is None or not served.runs:
         return None
-    colours = {s.bucket_set.sizes: s.colour for s in work.sets}
-    runs = [
-        Served(
-            plan.name,
-            theme.EAGER if plan.sizes is None else colours[plan.sizes],
-            len(plan.sizes or ()),
-            plan.machine.kv_tokens,
-            result,
-        )
-        for plan, result in served.runs.items()
-        if plan.sizes is None or plan.sizes in colours
-    ]
-    if not runs:
-        return None
+    runs = served.runs
     blocks: list[Block] = [
         Table(served_rows(runs, served.ttft_limit_ms, served.tpot_limit_ms)),
         Chart(latency_figure(runs)),

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from app import compute, state
+from app.charts.serving import Served
 from app.deciding.best_choice import BestChoice
 from app.inputs.engine_choice import EngineChoice
 from app.inputs.memory_choice import MemoryChoice
-from app.serving.choice import ServingLimits
-from app.serving.runs import Plan
 from app.workload.traffic import Traffic
-from core.records import BucketSet, Profile, StepHistogram, Trace
-from core.simulate import SimulationResult
+from core.records import BucketSet, Profile, StepHistogram
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,9 @@ class PayBack:
 
 @dataclass(frozen=True)
 class ServedRuns:
-    """What the Serve page ran; `key` names the settings it was run with."""
+    """The runs that the Serve page shows with the present settings."""
 
-    key: str
-    runs: Mapping[Plan, SimulationResult]
-    trace: Trace
-    limits: ServingLimits
+    runs: tuple[Served, ...]
     ttft_limit_ms: float
     tpot_limit_ms: float
 

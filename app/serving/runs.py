@@ -55,8 +55,18 @@ def kv_bytes_per_token() -> float:
 
 def plans(sets: Sequence[BucketSet], limits: ServingLimits, view: compute.CostView) -> list[Plan]:
     """One plan a set, and eager as the yardstick; what leaves no KV cache is said."""
+    found, problems = plans_of(sets, limits, view)
+    for text in problems:
+        st.warning(as_text(text))
+    return found
+
+
+def plans_of(
+    sets: Sequence[BucketSet], limits: ServingLimits, view: compute.CostView
+) -> tuple[list[Plan], list[str]]:
+    """The plans, and a sentence for each set that has none; draws nothing. Raises SettingError."""
     whole = machine_of(limits)
-    found = [Plan(EAGER, None, whole)]
+    found, problems = [Plan(EAGER, None, whole)], []
     policy = state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST)
     for item in sets:
         taken = compute.graph_bytes(item.sizes, view.memory, policy)
@@ -64,10 +74,10 @@ def plans(sets: Sequence[BucketSet], limits: ServingLimits, view: compute.CostVi
             machine = machine_beside_graphs(whole, taken, kv_bytes_per_token())
             buckets = _buckets_of(item, limits)
         except ProjectError as error:
-            st.warning(as_text(f"{item.name}: {error}"))
+            problems.append(f"{item.name}: {error}")
         else:
             found.append(Plan(item.name, item.sizes, machine, buckets))
-    return found
+    return found, problems
 
 
 def _buckets_of(item: BucketSet, limits: ServingLimits) -> tuple[int, ...] | None:
@@ -104,12 +114,15 @@ def run(
     chosen: Sequence[Plan],
     view: compute.CostView,
 ) -> None:
-    """Serve with each plan that has not been served, under one progress bar with a way out.
+    """Serve with each plan that has not been served, under one progress bar with a way out; runs of
+    plans that are not chosen now are let go.
 
     What is done is kept at once: Cancel (any click, in truth) makes Streamlit end this run of the
     page at the next sign of progress, and the page is drawn anew with what there is.
     """
     done = _kept(key)
+    for gone in set(done) - set(chosen):
+        del done[gone]
     waiting = [plan for plan in chosen if plan not in done]
     requests, cost = requests_of(trace, limits), cost_of(view.cost, limits)
     place = st.empty()
@@ -137,6 +150,11 @@ def _kept(key: str) -> dict[Plan, SimulationResult]:
     if stored is None or stored[0] != key:
         stored = values["served"] = (key, {})
     return stored[1]
+
+
+def any_runs() -> bool:
+    """Has this browser served anything, with whatever settings?"""
+    return state.session().values.get("served") is not None
 
 
 def results(key: str, chosen: Sequence[Plan]) -> list[Served]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app import compute, state
+from app import compute, state, theme
+from app.charts.serving import Served
 from app.deciding.best_choice import BestChoice
 from app.inputs.cost_choice import CostChoice
 from app.inputs.engine_choice import EngineChoice
 from app.inputs.memory_choice import MemoryChoice
 from app.report.work import ChosenSet, ExportChoice, PayBack, ServedRuns, Work
 from app.serving.choice import ServingLimits, machine_of, requests_of
-from app.serving.runs import EAGER, Plan, run_key
+from app.serving.runs import EAGER
 from app.workload.traffic import Traffic
 from core.example.reading import example_reading
 from core.records import BucketSet, PoolPolicy, StepHistogram
@@ -63,11 +64,19 @@ def with_serving(work: Work) -> Work:
     assert trace is not None
     limits = ServingLimits(64, 2048, 100_000, 1.0)
     machine, requests = machine_of(limits), requests_of(trace, limits)
-    plans = (Plan(EAGER, None, machine), Plan(work.sets[0].bucket_set.name, SIZES, machine))
     cost, prefill = work.view.cost, work.view.prefill
-    runs = {p: simulate(requests, machine, cost, p.sizes, prefill=prefill) for p in plans}
-    key = run_key(trace, limits, work.view)
-    return replace(work, served=ServedRuns(key, runs, trace, limits, 1000.0, 50.0))
+    first = work.sets[0]
+    runs = tuple(
+        Served(
+            *(name, colour, len(sizes or ()), machine.kv_tokens),
+            simulate(requests, machine, cost, sizes, prefill=prefill),
+        )
+        for name, colour, sizes in (
+            (EAGER, theme.EAGER, None),
+            (first.bucket_set.name, first.colour, SIZES),
+        )
+    )
+    return replace(work, served=ServedRuns(runs, 1000.0, 50.0))
 
 
 def hostile_work(histogram: StepHistogram) -> Work:

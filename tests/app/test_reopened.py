@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.errors import SettingError
+from core.records import PoolPolicy
 from tests.app.apptest import BATCHES, open_app, table_row, texts, to_page, with_file
 from tests.app.session_steps import in_address, kept_session, press
 from tests.conftest import DATA
@@ -25,9 +27,9 @@ def kept_arrivals(session_id: str) -> list[float]:
     """Arrivals of the traffic that the newest version names [s]."""
     from app.sessions import current as sessions
 
-    found = sessions.store().load_workload(
-        session_id, "local", newest(session_id).document.workload.digest
-    )
+    named = newest(session_id).document.workload
+    assert named is not None
+    found = sessions.store().load_workload(session_id, "local", named.digest)
     assert found.trace is not None and found.trace.arrival_s is not None
     return np.asarray(found.trace.arrival_s).tolist()
 
@@ -152,3 +154,42 @@ def test_my_list_is_kept_under_a_name():
     press(other, "Take out")
     assert newest(session_id).document.sets == ()
     assert "Kept: Day" not in other.multiselect(key="sets").value
+
+
+def test_the_report_has_the_runs_of_the_serve_page(monkeypatch):
+    """After the pool's policy changed, the KV cache of each set is another: nothing is told of the
+    old runs; run again, the rows are the page's, and no old run is held."""
+    from app.report import button
+
+    made, real = [], button._work
+    monkeypatch.setattr(button, "_work", lambda *given: made.append(real(*given)) or made[-1])
+    requests = "\n".join(f"{i / 20},{50 + i},20" for i in range(30)).encode()
+    at = with_file(b"arrival_s,prompt_tokens,output_tokens\n" + requests, "requests.csv")
+    to_page(at, "serve.py").button(key="serve").click().run()
+    to_page(at, "buckets.py")
+    first = {run.name: run.kv_tokens for run in made[-1].served.runs}
+    assert len(first) == 4
+    to_page(at, "memory.py").selectbox(key="policy").set_value(PoolPolicy.PRIVATE).run()
+    to_page(at, "buckets.py")
+    assert [run.name for run in made[-1].served.runs] == ["No graphs (eager)"]
+    to_page(at, "serve.py").button(key="serve").click().run()
+    page = next(d.value for d in at.dataframe if "KV tokens" in d.value.columns)
+    to_page(at, "buckets.py")
+    told = {run.name: run.kv_tokens for run in made[-1].served.runs}
+    assert list(told) == list(page["bucket set"]) == list(first)
+    assert [int(str(v).replace(",", "")) for v in page["KV tokens"]] == list(told.values())
+    assert told["vLLM default"] < first["vLLM default"]
+    assert len(at.session_state["bucketwise"].values["served"][1]) == 4
+
+
+def test_a_report_that_cannot_be_made_says_why(monkeypatch):
+    """A choice that gives no report takes the button away with a sentence."""
+    from app.report import button
+
+    def refused(*_):
+        raise SettingError("no step cost *here*.")
+
+    at = with_file(BATCHES, "batches.csv")
+    monkeypatch.setattr(button, "_work", refused)
+    to_page(at, "sessions.py")
+    assert "There is no report of this work now: no step cost *here*." in texts(at)
