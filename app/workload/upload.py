@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,38 +89,44 @@ def options_form(
         mapping = _column_inputs(taken, all_columns) if all_columns else {}
         changed = replace(options, columns=mapping or options.columns)
         places = st.columns(4)
-        unit = places[0].selectbox(
-            "Unit of arrival times",
-            TIME_UNITS,
-            index=TIME_UNITS.index(options.time_unit),
-            help="auto decides by the size of the numbers.",
-        )
-        kinds = [None, *HISTOGRAM_KINDS]
-        kind = places[1].selectbox(
-            "A histogram counts",
-            kinds,
-            index=kinds.index(options.histogram_of),
-            format_func=lambda k: KIND_WORDS[k],
-        )
-        facts = reading.facts if reading is not None else {}
-        model = _one_of(places[2], "Only the model", list(facts.get("models", ())), options.model)
-        parts = list(facts.get("parts", ()))
-        part = _one_of(places[3], "Part of the file", [*parts, ALL_PARTS], options.part)
+        changed = _number_inputs(places[:2], changed)
+        changed = _part_inputs(places[2:], changed, reading.facts if reading is not None else {})
         spread = st.checkbox(
             "Spread requests that share an arrival evenly over the time to the next",
             options.spread_ticks,
             help="For traces whose clock ticks coarsely, such as Mooncake's 3 s.",
         )
         if st.form_submit_button("Read again"):
-            state.session().values["reread"] = replace(
-                changed,
-                time_unit=unit,
-                histogram_of=kind,
-                model=model,
-                part=part,
-                spread_ticks=spread,
-            )
+            state.session().values["reread"] = replace(changed, spread_ticks=spread)
             st.rerun()
+
+
+def _number_inputs(places: Sequence[Any], options: ReadOptions) -> ReadOptions:
+    """What the file's numbers mean."""
+    unit = places[0].selectbox(
+        "Unit of arrival times",
+        TIME_UNITS,
+        index=TIME_UNITS.index(options.time_unit),
+        help="auto decides by the size of the numbers.",
+    )
+    kinds = [None, *HISTOGRAM_KINDS]
+    kind = places[1].selectbox(
+        "A histogram counts",
+        kinds,
+        index=kinds.index(options.histogram_of),
+        format_func=lambda k: KIND_WORDS[k],
+    )
+    return replace(options, time_unit=unit, histogram_of=kind)
+
+
+def _part_inputs(
+    places: Sequence[Any], options: ReadOptions, facts: Mapping[str, Any]
+) -> ReadOptions:
+    """Which of the file's requests are read."""
+    model = _one_of(places[0], "Only the model", list(facts.get("models", ())), options.model)
+    parts = [*facts.get("parts", ()), ALL_PARTS]
+    part = _one_of(places[1], "Part of the file", parts, options.part)
+    return replace(options, model=model, part=part)
 
 
 def _one_of(place: Any, label: str, names: list[str], current: str | None) -> str | None:
