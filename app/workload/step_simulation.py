@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from app import compute
 from app.inputs.cost import chosen_cost
 from app.inputs.engine_defaults import engine_default
@@ -35,32 +37,28 @@ def requests_in(reading: Reading) -> Trace | None:
 
 def simulated(trace: Trace, limits: ServingLimits) -> SimulationResult:
     """The whole run. Raises SettingError."""
-    view = chosen_cost()
-    return compute.simulation(
-        requests_of(trace, limits),
-        machine_of(limits),
-        cost_of(view.cost, limits),
-        engine_default("vllm", SizeUnit.REQUESTS).sizes,
-        view.prefill,
-        limits.concurrency,
-    )
+    return compute.simulation(*_run_of(trace, limits))
 
 
 def simulated_steps(trace: Trace, limits: ServingLimits, kind: str) -> StepHistogram:
     """The steps alone, kept for several limits at once. Raises SettingError, HistogramError."""
+    steps = compute.simulated_steps(*_run_of(trace, limits), kind == DECODE)
+    if len(steps.sizes) == 0:
+        raise HistogramError(f"{trace.name}: no step of this kind occurs with these limits.")
+    return steps
+
+
+def _run_of(trace: Trace, limits: ServingLimits) -> tuple[Any, ...]:
+    """Requests, engine, costs, sizes and concurrency, in the order that app.compute takes them."""
     view = chosen_cost()
-    steps = compute.simulated_steps(
+    return (
         requests_of(trace, limits),
         machine_of(limits),
         cost_of(view.cost, limits),
         engine_default("vllm", SizeUnit.REQUESTS).sizes,
         view.prefill,
         limits.concurrency,
-        kind == DECODE,
     )
-    if len(steps.sizes) == 0:
-        raise HistogramError(f"{trace.name}: no step of this kind occurs with these limits.")
-    return steps
 
 
 def steps_of(result: SimulationResult, kind: str) -> StepHistogram:
