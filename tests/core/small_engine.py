@@ -29,7 +29,8 @@ def trace(*requests: tuple[float, int, int], hits: list[int] | None = None) -> T
 
 
 def machine(**changes: Any) -> Machine:
-    return Machine(**{"kv_tokens": 64, "block_size_tokens": 4, "max_num_seqs": 4} | changes)
+    chosen: dict[str, Any] = {"kv_tokens": 64, "block_size_tokens": 4, "max_num_seqs": 4, **changes}
+    return Machine(**chosen)
 
 
 def us(seconds) -> list[float]:
