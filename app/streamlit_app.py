@@ -20,22 +20,29 @@ from app.workload import traffic  # noqa: E402
 
 ICON = Path(__file__).with_name("icon.png")  # a material icon would be fetched from outside
 st.set_page_config(page_title="Bucketwise", page_icon=str(ICON), layout="wide")
-pages = [
+decide = [
     st.Page("app_pages/workload.py", title="Workload", icon=":material/upload:", default=True),
     st.Page("app_pages/buckets.py", title="Buckets", icon=":material/stacked_bar_chart:"),
     st.Page("app_pages/break_even.py", title="Break-even", icon=":material/balance:"),
     st.Page("app_pages/memory.py", title="Memory", icon=":material/memory:"),
     st.Page("app_pages/serve.py", title="Serve", icon=":material/timeline:"),
-    st.Page("app_pages/calibrate.py", title="Calibrate", icon=":material/straighten:"),
     st.Page("app_pages/engine.py", title="Engine", icon=":material/rule_settings:"),
-    st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
-    st.Page("app_pages/queue.py", title="Queue", icon=":material/list_alt:"),
-    st.Page("app_pages/diagnose.py", title="Diagnose", icon=":material/troubleshoot:"),
-    st.Page("app_pages/not_faster.py", title="Not faster?", icon=":material/trending_flat:"),
-    st.Page("app_pages/sessions.py", title="Sessions", icon=":material/history:"),
-    st.Page("app_pages/compare.py", title="Compare", icon=":material/compare:"),
     st.Page("app_pages/learn.py", title="Learn", icon=":material/school:"),
 ]
+measure = [
+    st.Page("app_pages/measure.py", title="Measure", icon=":material/speed:"),
+    st.Page("app_pages/calibrate.py", title="Calibrate", icon=":material/straighten:"),
+    st.Page("app_pages/queue.py", title="Queue", icon=":material/list_alt:"),
+]
+repair = [
+    st.Page("app_pages/diagnose.py", title="Diagnose", icon=":material/troubleshoot:"),
+    st.Page("app_pages/not_faster.py", title="Not faster?", icon=":material/trending_flat:"),
+]
+team = [
+    st.Page("app_pages/sessions.py", title="Sessions", icon=":material/history:"),
+    st.Page("app_pages/compare.py", title="Compare", icon=":material/compare:"),
+]
+pages = {"": decide, "Measure": measure, "Troubleshoot": repair, "Sessions": team}
 with TURNS.one():
     page = st.navigation(pages, position=navigation_place())
     require_login()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.navigation import follow
 from tests.conftest import DATA
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -50,7 +51,7 @@ def wait_chart(page, key: str, marks: str) -> None:
 
 
 def open_page(page, name: str) -> None:
-    page.get_by_role("link", name=name).first.click()
+    follow(page, name)
     expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible(timeout=PATIENCE_MS)
     idle(page)
 

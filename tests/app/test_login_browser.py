@@ -18,6 +18,7 @@ from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
 from tests.app.conftest import free_port
 from tests.app.dashboard import dashboard
+from tests.app.navigation import follow
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
@@ -127,7 +128,7 @@ def at_the_door(page) -> None:
 
 
 def to_sessions(page) -> None:
-    page.get_by_role("link", name="Sessions").first.click()
+    follow(page, "Sessions")
     expect(page.get_by_role("heading", name="Sessions", exact=True)).to_be_visible()
     idle(page)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.app.navigation import follow
 from tests.conftest import DATA
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -26,9 +27,9 @@ def test_files_stay_over_pages_until_they_are_forgotten(browser, server):
     for visit in ("first", "again"):
         page.set_input_files("input[type=file]", [log])
         expect(verdict).to_be_visible(timeout=PATIENCE_MS)
-        page.get_by_role("link", name="Diagnose").click()
+        follow(page, "Diagnose")
         expect(page.get_by_label("Log or traceback")).to_be_visible(timeout=PATIENCE_MS)
-        page.get_by_role("link", name="Not faster?").click()
+        follow(page, "Not faster?")
         expect(in_use).to_be_visible(timeout=PATIENCE_MS)
         expect(verdict).to_be_visible(timeout=PATIENCE_MS)
         page.get_by_role("button", name="Forget").click()
