@@ -42,7 +42,7 @@ def simulated(trace: Trace, limits: ServingLimits) -> SimulationResult:
 
 def simulated_steps(trace: Trace, limits: ServingLimits, kind: str) -> StepHistogram:
     """The steps alone, kept for several limits at once. Raises SettingError, HistogramError."""
-    steps = compute.simulated_steps(*_run_of(trace, limits), kind == DECODE)
+    steps = compute.simulated_steps(*_run_of(trace, limits), decode=kind == DECODE)
     if len(steps.sizes) == 0:
         raise HistogramError(f"{trace.name}: no step of this kind occurs with these limits.")
     return steps
