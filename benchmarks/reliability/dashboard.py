@@ -86,6 +86,9 @@ class Server:
 
     @property
     def rss_mib(self) -> float:
+        """Raises RuntimeError if the server is no longer there."""
+        if self._process.poll() is not None:
+            raise RuntimeError(f"The server ended with code {self._process.returncode}.")
         return rss_bytes(self._process.pid) / 2**20
 
     @property
