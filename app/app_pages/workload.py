@@ -52,8 +52,8 @@ if found is None:
         st.info("Type a request rate above to estimate step sizes: the file has lengths only.")
     else:
         st.info(
-            "No step sizes follow from this file: it gives bounds, sums or shares, not single steps "
-            "or requests. Upload a request trace, or an engine log with step sizes."
+            "No step sizes follow from this file: it gives bounds, sums or shares, not single "
+            "steps or requests. Upload a request trace, or an engine log with step sizes."
         )
     end_page()
 chart(steps_figure(found.histogram), "steps")
