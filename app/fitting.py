@@ -13,7 +13,9 @@ def fits(value: Any, default: Any) -> bool:
         return True
     if isinstance(default, (list, tuple)):
         several = isinstance(value, (list, tuple))
-        return several and all(fits(item, default[0] if default else "") for item in value)
+        if not default:  # nothing tells what it holds: texts and numbers are all that widgets have
+            return several and all(isinstance(item, (str, int, float)) for item in value)
+        return several and all(fits(item, default[0]) for item in value)
     if isinstance(default, Mapping):
         return isinstance(value, Mapping)
     if isinstance(default, float):

@@ -97,7 +97,7 @@ def others(histogram: StepHistogram) -> list[OtherSteps]:
     workload = state.session().workload
     loads = state.value("other_loads", []) if _can_be_scaled(histogram) else []
     limits = serving_limits()
-    for load in sorted(loads):
+    for load in sorted(set(loads) & set(LOADS)):
         assert workload is not None
         scaled = replace(limits, load_factor=limits.load_factor * load)
         steps = _steps_of(workload.reading, histogram.unit, scaled)

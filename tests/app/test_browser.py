@@ -68,7 +68,9 @@ def azure_slice() -> Path:
 
 def test_azure_upload_to_measured_rows(page, server):
     """Upload a real trace, see the three charts, measure with a real worker, see rows arrive."""
-    expect(page.get_by_role("heading", name="Workload", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Workload", exact=True)).to_be_visible(
+        timeout=PATIENCE_MS
+    )
     page.locator('input[type="file"]').set_input_files(str(azure_slice()))
     expect(page.get_by_text("Azure").first).to_be_visible(timeout=PATIENCE_MS)
     wait_chart(page, "prompt_lengths", ".bars .point")
