@@ -104,9 +104,9 @@ def test_each_failure_has_a_verdict():
     """The answer is judged; class, code and line of the doctor are shown."""
     at = open_lesson(5)
     for name, waits, words in (
-        (".item()", True, "host\\_sync"),
+        (".item()", True, "host_sync"),
         ("an unjoined stream", False, "CUDA error 904"),
-        ("a host tensor", False, "h2d\\_copy"),
+        ("a host tensor", False, "h2d_copy"),
     ):
         ok(at.selectbox(key="learn_hazard").set_value(name).run())
         options = at.segmented_control(key=f"learn_why_{name}").options
@@ -159,7 +159,7 @@ def test_slots_and_waste():
 def test_two_buckets_fewer_with_own_traffic():
     """Without traffic a sentence; with the example graphs saved and slots wasted."""
     at = open_lesson(7)
-    assert any("No traffic yet" in i.value for i in at.info)
+    assert any("No step sizes yet" in i.value for i in at.info)
     at = open_lesson(7, example="1")
     assert metric(at, "saved") == "2 graphs"
     assert float(metric(at, "wasted more").split()[0].replace(",", "")) > 0
@@ -210,7 +210,7 @@ def test_pieces_and_boundaries():
 def test_the_rare_bucket_of_own_traffic():
     """Without traffic a sentence; with the example the least used bucket and its verdict."""
     at = open_lesson(12)
-    assert any("No traffic yet" in i.value for i in at.info)
+    assert any("No step sizes yet" in i.value for i in at.info)
     at = open_lesson(12, example="1")
     bars = figure(at, "Steps of each used bucket")["data"][0]
     size = metric(at, "rarest used bucket").split()[0].replace(",", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
@@ -27,7 +28,10 @@ def led_to(cookie: bytes) -> str:
 
     headers = [(b"host", b"h"), (b"cookie", cookie)]
     scope = {"type": "http", "path": CALLBACK_PATH, "headers": headers}
-    asyncio.run(BackAfterLogin(_logged_in)(scope, nothing, keep))
+    answer = BackAfterLogin(_logged_in)(scope, nothing, keep)
+    # In a thread of its own: a browser test before may have left a loop running in this one.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, answer).result()
     return dict(sent[0]["headers"])[b"location"].decode()
 
 
