@@ -144,9 +144,10 @@ def test_the_session_of_a_job_is_named_to_its_members(client: JobClient):
     name = "Night <b>shift</b> [x](http://y)"
     session_id = sessions.store().create("local", TuningSession(name))
     client.submit(SPEC, REQUESTS, sent_by="local", session_id=session_id)
-    text = texts(open_app("queue.py"))
-    assert name not in text, "drawn as text, not as Markdown"
-    assert f"from session {name}" in text.replace("\\", "")
+    at = open_app("queue.py")
+    written = [element.value for element in (*at.markdown, *at.caption)]
+    assert not any(name in value for value in written), "drawn as text, not as Markdown"
+    assert f"from session {name}" in texts(at)
 
 
 def test_open_leads_to_the_rows(client: JobClient):

@@ -10,7 +10,7 @@ from core.records import Trace
 from core.simulate import Machine, simulate
 from core.step_cost import assumed_step_cost
 from core.trace_changes import with_prefix_hit_rate
-from tests.app.apptest import figure, numbers, open_app, table_row, texts, to_page, with_file
+from tests.app.apptest import figure, numbers, open_app, shown, table_row, texts, to_page, with_file
 
 pytestmark = pytest.mark.usefixtures("own_database")
 
@@ -176,7 +176,7 @@ def test_requests_that_never_fit_are_named_before_the_run():
     at = serve_page(trace)
     at.number_input(key="kv_tokens").set_value(2000).run()
     at.number_input(key="block_size_tokens").set_value(16).run()
-    said = [w.value for w in at.warning if "can never fit" in w.value]
+    said = [shown(w.value) for w in at.warning if "can never fit" in w.value]
     assert said and "request 0 (3,000 + 10 tokens)" in said[0]
 
 
@@ -227,7 +227,7 @@ def test_every_chart_shows_the_runs():
 def test_the_best_set_is_named_in_a_sentence():
     """The verdict names a set, its graphs and the gain over eager."""
     at = serve(serve_page())
-    sentence = next(m.value for m in at.markdown if "within the limits" in m.value)
+    sentence = next(shown(m.value) for m in at.markdown if "within the limits" in m.value)
     assert "graphs)" in sentence and EAGER in sentence
     assert "% less than" in sentence or "% more than" in sentence
 
