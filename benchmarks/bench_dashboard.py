@@ -118,7 +118,7 @@ def main() -> None:
         )
         for name, script in (
             ("bare page", folder / "bare.py"),
-            ("dashboard", ROOT / "app" / "streamlit_app.py"),
+            ("dashboard", ROOT / "app" / "server.py"),
         ):
             server = Server(script, folder)
             page = browser.new_page(viewport={"width": 1440, "height": 1000})

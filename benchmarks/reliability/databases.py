@@ -10,6 +10,10 @@ from core.store.jobs import migrate
 from tests.core.store.postgres import TestServer
 
 
+class DatabaseMissing(RuntimeError):
+    """This machine cannot start such a database; the text says why."""
+
+
 class Database(Protocol):
     """A migrated database of its own."""
 
@@ -48,10 +52,10 @@ class PostgresServer:
     is_process = True
 
     def __init__(self) -> None:
-        """Raises RuntimeError with the reason if it cannot start."""
+        """Raises DatabaseMissing if it cannot start."""
         self._server = TestServer(durable=True)
         if self._server.reason:
-            raise RuntimeError(self._server.reason)
+            raise DatabaseMissing(self._server.reason)
         self.url = self._server.fresh()
 
     def kill(self) -> None:
@@ -62,5 +66,5 @@ class PostgresServer:
 
 
 def start_database(kind: str) -> Database:
-    """kind : "sqlite" or "postgres"."""
+    """kind : "sqlite" or "postgres". Raises DatabaseMissing."""
     return {"sqlite": SqliteFile, "postgres": PostgresServer}[kind]()

@@ -61,7 +61,7 @@ class Report:
 
 
 def run_rounds(kind: str, count: int, seed: int, say: Callable[[str], None]) -> Report:
-    """kind : "sqlite" or "postgres". Raises RuntimeError where Postgres cannot start."""
+    """kind : "sqlite" or "postgres". Raises DatabaseMissing where Postgres cannot start."""
     draw, report, begin = random.Random(seed), Report(kind, seed), time.monotonic()
     database = start_database(kind)
     with tempfile.TemporaryDirectory(prefix="bucketwise-rounds-") as folder:

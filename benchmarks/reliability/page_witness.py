@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from websockets.exceptions import WebSocketException
 
 from benchmarks.reliability.processes import healthy
@@ -12,6 +10,7 @@ from benchmarks.reliability.wire import Run, Tab
 from core.records.session import TuningSession, WorkloadRef
 from core.store.sessions import LOCAL_USER, SessionStore
 from core.store.workloads import workload_digest
+from tests import own_loop
 
 PATIENCE_S = 60.0
 
@@ -36,7 +35,7 @@ class PageWitness:
         """Choose another number of graphs on the Buckets page; what is wrong, a sentence each."""
         wanted = 17 + number % 40  # never the default, which is not kept
         try:
-            run = asyncio.run(asyncio.wait_for(self._edit(wanted), PATIENCE_S))
+            run = own_loop.run(self._edit(wanted), PATIENCE_S)
         except (OSError, WebSocketException, TimeoutError, KeyError) as error:
             return [f"the page did not answer: {type(error).__name__}: {error}"]
         wrong = [f"the page shows: {text}" for text in run.errors]

@@ -94,7 +94,7 @@ def test_azure_upload_to_measured_rows(page, server):
     open_page(page, "Measure")
     page.get_by_role("textbox", name="Sizes to measure").fill("1, 2, 4")
     page.get_by_role("spinbutton", name="Samples a size").fill("5")
-    page.get_by_role("button", name="Measure", exact=True).click()
+    page.get_by_test_id("stBaseButton-primaryFormSubmit").click()
     expect(page.get_by_text(re.compile("3 of 3 sizes, done"))).to_be_visible(timeout=PATIENCE_MS)
     wait_chart(page, "measured_times", ".scatterlayer .point")
     expect(page.get_by_text("CUDA graphs: unavailable").first).to_be_visible()

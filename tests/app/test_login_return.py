@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from app.web.login_return import CALLBACK_PATH, COOKIE, BackAfterLogin
+from tests import own_loop
 
 
 async def _logged_in(scope: Scope, receive: Receive, send: Send) -> None:
@@ -28,10 +26,7 @@ def led_to(cookie: bytes) -> str:
 
     headers = [(b"host", b"h"), (b"cookie", cookie)]
     scope = {"type": "http", "path": CALLBACK_PATH, "headers": headers}
-    answer = BackAfterLogin(_logged_in)(scope, nothing, keep)
-    # In a thread of its own: a browser test before may have left a loop running in this one.
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, answer).result()
+    own_loop.run(BackAfterLogin(_logged_in)(scope, nothing, keep))
     return dict(sent[0]["headers"])[b"location"].decode()
 
 

@@ -15,7 +15,7 @@ from core.model.shape import shape_of_config
 from tests.conftest import DATA, ROOT
 
 CONFIGS: dict[str, Any] = json.loads((DATA / "model_configs" / "configs.json").read_text())
-READERS = ("model_config", "model_memory", "model_shape", "weight_count")
+READERS = ("config", "memory", "shape", "weight_count")
 NAME = "_name_or_path"
 """The model's name: shown, never stored."""
 
@@ -81,7 +81,7 @@ def test_every_key_that_is_read_is_stored() -> None:
     """The keys that the calculations ask for, found in their source."""
     asked: set[str] = set()
     for reader in READERS:
-        tree = ast.parse((ROOT / "core" / f"{reader}.py").read_text())
+        tree = ast.parse((ROOT / "core" / "model" / f"{reader}.py").read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from benchmarks.reliability.dashboard import Server
 from benchmarks.reliability.processes import STREAMLIT
 from benchmarks.reliability.wire import Run, Tab
+from tests import own_loop
 
 SCRIPT = """
 import streamlit as st
@@ -54,7 +54,7 @@ def visit(address: str, *numbers: int) -> list[tuple[Run, str]]:
                 found.append((await tab.change({"n": number}), tab.charts["chart"]))
             return found
 
-    return asyncio.run(asyncio.wait_for(work(), 60.0))
+    return own_loop.run(work())
 
 
 def test_a_change_is_drawn_before_the_run_is_said_to_end(address: str):
@@ -87,7 +87,7 @@ def test_a_file_arrives_as_from_a_browser(address: str):
             await tab.load()
             return await tab.upload("file", "a.txt", b"content")
 
-    assert asyncio.run(asyncio.wait_for(work(), 60.0)).errors == ("a.txt: content",)
+    assert own_loop.run(work()).errors == ("a.txt: content",)
 
 
 def test_a_widget_that_is_not_there_is_an_error(address: str):
@@ -99,4 +99,4 @@ def test_a_widget_that_is_not_there_is_an_error(address: str):
             await tab.change({"unheard-of": 1})
 
     with pytest.raises(KeyError, match="unheard-of"):
-        asyncio.run(work())
+        own_loop.run(work())
