@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from core.errors import SettingError
@@ -51,3 +52,17 @@ def card_named(name: str) -> Card:
         if card.name.lower() == name.strip().lower():
             return card
     raise SettingError(f"No card is called {name!r}; known are {', '.join(CARDS)}.")
+
+
+def memory_of_device(device_name: str) -> int | None:
+    """The most memory that a device of this name can have, as its driver names it [bytes].
+
+    A size in the name counts ("NVIDIA A100-SXM4-80GB"), else the card that is called just so: a
+    name with more words may be a card with other memory. None where neither tells.
+    """
+    named = re.search(r"\b(\d+)\s?GB?\b", device_name)
+    if named is not None:
+        return int(named[1]) * 2**30
+    bare = re.sub(r"\b(NVIDIA|AMD|GeForce|Instinct)\s+", "", device_name.strip())
+    found = [card for card in CARDS.values() if card.name.lower() == bare.lower()]
+    return found[0].memory_bytes if found else None

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 import torch
 
 from core.errors import ProjectError, SettingError
+from core.model.step_bounds import check_step
 from core.records import CaptureMode, DeviceInfo, MeasureRow, MeasureSpec, PoolPolicy
 from gpu_worker import correctness, device, preflight, targets, timing
 from gpu_worker.buffers import StaticInputs
-from gpu_worker.graphs import Capture, Captured, CaptureError, GraphRunner, first_cause
+from gpu_worker.failing import sentence
+from gpu_worker.graphs import Capture, Captured, CaptureError, GraphRunner
 from gpu_worker.recording import FullCapture, PiecewiseCapture
 
 CHECK_ROUNDS = 2
@@ -22,6 +24,7 @@ class Bench:
 
     def __init__(self, spec: MeasureSpec) -> None:
         """Build the model. Raises SettingError on a spec that cannot be built."""
+        check_step(spec)
         self.spec = spec
         self.device = torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
         self.info: DeviceInfo = device.describe(self.device)
@@ -57,12 +60,9 @@ class Bench:
             )
         try:
             return self._card_row(size) if self._runner is not None else self._cpu_row(size)
-        except ProjectError as error:
+        except (ProjectError, RuntimeError, MemoryError) as error:
             self.poisoned = self._runner is not None
-            return MeasureRow(size, error=str(error))
-        except (RuntimeError, MemoryError) as error:
-            self.poisoned = self._runner is not None
-            return MeasureRow(size, error=first_cause(error))
+            return MeasureRow(size, error=sentence(error, f"size {size:,}"))
 
     def _cpu_row(self, size: int) -> MeasureRow:
         self._inputs.copy_in(self._inputs.stage(self._target.batch(size, 0)))

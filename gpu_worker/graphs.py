@@ -14,6 +14,7 @@ from core.errors import CaptureSizesError, JobError
 from core.records import PoolPolicy
 from gpu_worker import pool_memory
 from gpu_worker.buffers import StaticInputs
+from gpu_worker.failing import first_cause
 from gpu_worker.recording import Pool, Recording, Views
 
 
@@ -149,15 +150,3 @@ class GraphRunner:
             return self._how.record(self._inputs.views(size), pool, self._side)
         except Exception as error:
             raise CaptureError(first_cause(error)) from error
-
-
-def first_cause(error: BaseException) -> str:
-    """Class and first line of the error that came first.
-
-    Leaving a broken capture raises once more ("failed due to a previous error"); Python keeps
-    the earlier one as context.
-    """
-    while error.__context__ is not None and error.__cause__ is None:
-        error = error.__context__
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

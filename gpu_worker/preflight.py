@@ -1,7 +1,7 @@
 """Before a capture: which operations of the step would break it, and in which line.
 
 The step runs once, eagerly, while every operation is looked at. Only what can be told without a
-capture is told here; what a capture itself says is read by gpu_worker.graphs.first_cause.
+capture is told here; what a capture itself says is read by gpu_worker.failing.first_cause.
 """
 
 from __future__ import annotations

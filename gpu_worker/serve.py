@@ -18,7 +18,8 @@ from dataclasses import asdict
 from typing import IO, Any
 
 from core.errors import ProjectError
-from core.records import spec_from_json, to_json_dict
+from core.records import MeasureSpec, SizeUnit, spec_from_json, to_json_dict
+from gpu_worker.failing import sentence
 from gpu_worker.lifeline import die_with_parent
 
 
@@ -38,33 +39,40 @@ def main() -> int:
 def serve(questions: IO[str], answers: IO[str]) -> int:
     """Answer every line of `questions` on `answers`."""
     bench: Any = None
+    doing = "the step"
     for line in questions:
         question = json.loads(line)
         try:
             if "open" in question:
                 from gpu_worker.bench import Bench  # torch: slow to import, so only when needed
 
-                bench = Bench(spec_from_json(question["open"]))
+                spec = spec_from_json(question["open"])
+                doing = model_words(spec)
+                bench = Bench(spec)
                 answer = {"device": asdict(bench.info)}
             elif "restore" in question:
+                doing = "the graphs that were captured before"
                 bench.restore(question["restore"])
                 answer = {"restored": len(question["restore"])}
             else:
                 answer = {"row": to_json_dict(bench.row(question["measure"]))}
         except (ProjectError, RuntimeError, MemoryError) as error:
-            answer = {"failed": sentence(error)}
+            answer = {"failed": sentence(error, doing)}
         print(json.dumps(answer), file=answers, flush=True)
         if "failed" in answer or bench.poisoned:
             return 3
     return 0
 
 
-def sentence(error: BaseException) -> str:
-    """A project's message as it is, another error with its class and first line."""
-    if isinstance(error, ProjectError):
-        return str(error)
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+def model_words(spec: MeasureSpec) -> str:
+    """What is being allocated before anything is measured."""
+    return (
+        f"the model {spec.model.name} and its inputs for up to {spec.sizes[-1]:,} {spec.unit} "
+        f"of {spec.context_tokens:,} tokens"
+        if spec.unit is SizeUnit.REQUESTS
+        else f"the model {spec.model.name} and its inputs for a chunk of up to "
+        f"{spec.sizes[-1]:,} tokens after {spec.context_tokens:,}"
+    )
 
 
 if __name__ == "__main__":

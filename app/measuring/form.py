@@ -13,10 +13,13 @@ from app.inputs.memory import model_config_text
 from app.inputs.parsing import parse_sizes
 from app.measuring import jobs
 from app.workload import traffic
+from core.cards import memory_of_device
 from core.errors import ProjectError
 from core.model.shape import shape_of_config
+from core.model.step_bounds import CPU_CACHE_BYTES, MAX_SAMPLES, Device, check_step
 from core.records import CaptureMode, MeasureSpec, ModelShape, PoolPolicy
 from core.store.jobs import WorkerInfo
+from core.store.kinds.measure import CPU_QUEUE
 
 MODELS = {
     "Small block (4 layers, seconds on any machine)": ModelShape(),
@@ -47,7 +50,7 @@ FORM_KEYS = ("model", "measure_contexts", "samples", "measure_policy", "capture_
 
 def measure_form(workers: Sequence[WorkerInfo]) -> None:
     """What, sizes, contexts, model and samples; sends a job a context and remembers them."""
-    on_cpu = not any(w.alive and w.queue != "measure.cpu" for w in workers)
+    on_cpu = not any(w.alive and w.queue != CPU_QUEUE for w in workers)
     st.selectbox(
         "What is captured",
         list(TARGETS),
@@ -65,7 +68,7 @@ def measure_form(workers: Sequence[WorkerInfo]) -> None:
     for key in (SIZE_KEYS[target], *FORM_KEYS):
         state.keep(key)
     if sent:
-        _submit(target)
+        _submit(target, workers)
 
 
 def _size_inputs(target: str, suggestion: str) -> None:
@@ -88,7 +91,7 @@ def _model_inputs() -> None:
     left, right = st.columns([2, 1])
     shapes = [*MODELS, PASTED]
     left.selectbox("Model shape", shapes, key=state.remember("model", shapes[0]))
-    right.number_input("Samples a size", 3, 10_000, key=state.remember("samples", 30))
+    right.number_input("Samples a size", 3, MAX_SAMPLES, key=state.remember("samples", 30))
     left, right = st.columns([2, 1])
     left.selectbox(
         "Pool",
@@ -132,17 +135,34 @@ def _model_shape(name: str) -> ModelShape:
     return found.shape
 
 
-def _submit(target: str) -> None:
-    """A job a context; those that were taken are shown, whatever comes of the others."""
+def _submit(target: str, workers: Sequence[WorkerInfo]) -> None:
+    """A job a context, once all of them can be measured; those that were taken are shown,
+    whatever comes of the others."""
     sent: list[str] = []
     try:
-        for spec in _specs(target):
+        specs = _specs(target)
+        for spec in specs:
+            check_step(spec, _roomiest(workers))
+        for spec in specs:
             sent.append(jobs.submit(spec))
     except ProjectError as error:
         st.error(str(error))
     if sent:
         state.session().job_id = sent[-1]
         state.session().values["measure_jobs"] = sent
+
+
+def _roomiest(workers: Sequence[WorkerInfo]) -> Device | None:
+    """Of those that may take the job, the one with the most memory; None where one is unknown."""
+    alive = [worker for worker in workers if worker.alive]
+    cards = [worker for worker in alive if worker.queue != CPU_QUEUE]
+    found = [(memory_of_device(worker.device_name), worker.device_name) for worker in cards]
+    known = [Device(name, memory) for memory, name in found if memory is not None]
+    if len(known) < len(cards) or not alive:
+        return None
+    if not known:
+        return Device("a worker without a card", CPU_CACHE_BYTES)
+    return max(known, key=lambda device: device.memory_bytes)
 
 
 def _specs(target: str) -> list[MeasureSpec]:

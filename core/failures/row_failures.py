@@ -74,7 +74,7 @@ _KNOWN: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
     ),
     (
         "oom_in_row",
-        OUT_OF_MEMORY,
+        re.compile(rf"Memory ran out for|{OUT_OF_MEMORY.pattern}", re.I),
         "Memory ran out at this size: weights, KV cache and what the step and its graph hold "
         "together are more than the card has free.",
         "Measure smaller sizes or a shorter context; see that nothing else uses the card.",

@@ -13,6 +13,7 @@ import torch
 from torch.nn import functional
 
 from core.errors import SettingError
+from core.model.step_bounds import CPU_CACHE_BYTES, KV_SHARE_OF_FREE
 from core.records import MeasureSpec
 from gpu_worker.recording import START, Carry, Piece, Views
 from gpu_worker.targets import ops
@@ -24,9 +25,6 @@ from gpu_worker.targets.llama_weights import (
     rotary_table,
     shard_of,
 )
-
-KV_SHARE_OF_FREE = 0.75
-"""The cache takes at most this share of what is free after the weights; graphs need the rest."""
 
 
 def build(spec: MeasureSpec, device: torch.device) -> LlamaStep:
@@ -201,4 +199,4 @@ class LlamaStep:
     def _free_bytes(self) -> int:
         if self.device.type == "cuda":
             return torch.cuda.mem_get_info(self.device)[0]
-        return 2 * 2**30  # CPU rows are for orientation: a bounded cache, not all of the memory
+        return CPU_CACHE_BYTES

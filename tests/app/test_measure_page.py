@@ -237,3 +237,17 @@ def test_every_context_of_a_shipped_profile():
         *("graph replay, context 512", "eager, context 512"),
         *("graph replay, context 2,048", "eager, context 2,048"),
     ]
+
+
+def test_a_size_that_cannot_be_is_refused_at_the_form(queue):
+    """Nothing is sent: no device can, or the one that listens cannot; the bound is said."""
+    sent, _ = queue
+    at = open_app(PAGE)
+    at.text_input(key="measure_sizes").set_value("1, 999999999")
+    press_measure(at)
+    assert "Size 999,999,999 requests cannot be measured; the bound is 1,048,576" in texts(at)
+    # 2 MiB a request of 512 tokens: 0.75 x 143,771 MiB hold 53,914 beside the padding's block
+    at.text_input(key="measure_sizes").set_value("1, 100000")
+    press_measure(at)
+    assert "H200 has at most 105.3 GiB for it. Measure sizes up to 53,914" in texts(at)
+    assert sent == []

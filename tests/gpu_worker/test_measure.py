@@ -16,7 +16,7 @@ from core.errors import SettingError
 from core.records import PoolPolicy, profile_from_json, to_json_dict
 from gpu_worker import __main__ as worker_main
 from gpu_worker import device, timing
-from gpu_worker.graphs import first_cause
+from gpu_worker.failing import first_cause
 from gpu_worker.measure import main
 from tests.conftest import ROOT
 from tests.gpu_worker.conftest import tiny_spec
