@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from app import theme
-from core.break_even import BucketBreakEven, CumulativeCurves
+from core.break_even import CumulativeCurves
+from core.bucket_break_even import BucketBreakEven
 
 
 def cumulative_figure(curves: CumulativeCurves, title: str) -> go.Figure:

@@ -12,7 +12,9 @@ from app.compute.engines import padding_by_engine
 from app.compute.hashing import HASH
 from app.deciding.best_choice import TIME, BestChoice
 from app.inputs.engine_choice import EngineChoice
-from core import break_even as break_even_core
+from core.break_even import CumulativeCurves, cumulative_curves
+from core.bucket_break_even import BucketBreakEven, SetBreakEven
+from core.bucket_break_even import bucket_break_even as weigh_buckets
 from core.buckets import Frontier, Limits, frontier
 from core.buckets.budget import budgeted_buckets
 from core.choice.advice import change_sentence
@@ -33,6 +35,7 @@ from core.records import (
     Trace,
 )
 from core.step_cost import capture_ms_at
+from core.verdicts import UPTIME_S
 
 MAX_GRAPHS = 64
 
@@ -139,12 +142,12 @@ def bucket_break_even(
     histogram: StepHistogram,
     sizes: tuple[int, ...],
     cost: StepCost,
-    uptime_s: float = break_even_core.UPTIME_S,
+    uptime_s: float = UPTIME_S,
     restore_ms: float | None = None,
     engine: EngineChoice | None = None,
-) -> break_even_core.SetBreakEven:
+) -> SetBreakEven:
     """By the rule of the engine whose own list this is, else by rounding up. Raises InputError."""
-    weigh = partial(break_even_core.bucket_break_even, uptime_s=uptime_s, restore_ms=restore_ms)
+    weigh = partial(weigh_buckets, uptime_s=uptime_s, restore_ms=restore_ms)
     if engine is None:
         return weigh(histogram, sizes, cost)
     found = padding_by_engine(engine, histogram)
@@ -167,9 +170,9 @@ def capture_ms(cost: StepCost, size: int) -> float:
     return float(capture_ms_at(cost, [size])[0])
 
 
-def curves(item: break_even_core.BucketBreakEven) -> break_even_core.CumulativeCurves:
+def curves(item: BucketBreakEven) -> CumulativeCurves:
     """Cumulative time of a bucket or of the whole set."""
-    return break_even_core.cumulative_curves(item.capture_us, item.eager_us, item.graph_us)
+    return cumulative_curves(item.capture_us, item.eager_us, item.graph_us)
 
 
 def halves(trace: Trace) -> tuple[Trace, Trace]:

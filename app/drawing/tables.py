@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from app import theme
 from app.charts.memory import CapacityMark
 from app.charts.padding import SetView
-from core.break_even import BucketBreakEven
+from core.bucket_break_even import BucketBreakEven
 from core.padding import PaddingReport
 from core.records import BucketSet, Trace
 

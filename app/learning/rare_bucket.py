@@ -10,7 +10,7 @@ from app.inputs import sets as inputs
 from app.learning.figures import hits_figure
 from app.learning.parts import choice, derivation_view, metrics
 from app.workload.traffic import current_traffic
-from core.break_even import BucketBreakEven
+from core.bucket_break_even import BucketBreakEven
 from core.lab.rare_bucket import rare_bucket
 
 TITLE = "A rare bucket: capture it at start?"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.break_even import bucket_break_even
+from core.bucket_break_even import bucket_break_even
 from core.buckets import frontier
 from core.lab.contract import what_a_graph_keeps
 from core.lab.derivation import Derivation

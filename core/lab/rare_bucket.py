@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.break_even import BucketBreakEven, SetBreakEven
+from core.bucket_break_even import BucketBreakEven, SetBreakEven
 from core.errors import HistogramError
 from core.lab.derivation import Derivation, Step
 

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.break_even import Verdict, break_even, bucket_break_even, cumulative_curves
+from core.break_even import break_even, cumulative_curves
+from core.bucket_break_even import bucket_break_even
 from core.engines import ENGINES
 from core.engines.padding import engine_padding
 from core.errors import HistogramError, SettingError
 from core.records import Origin, StepCost, StepHistogram
+from core.verdicts import Verdict
 from tests.core.cases import case
 from tests.core.strategies import capture_sizes, histograms, rising_costs
 

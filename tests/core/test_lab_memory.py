@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.break_even import bucket_break_even
+from core.bucket_break_even import bucket_break_even
 from core.buckets import frontier
 from core.errors import CaptureSizesError, HistogramError, SettingError
 from core.lab.kv_budget import kv_budget, shared_pool
