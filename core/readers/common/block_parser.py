@@ -7,7 +7,6 @@ left out has its line number and its reason.
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,18 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.readers.common.blocks import PIECE_BYTES, Block, Wanted, count_lines, iter_pieces
+from core.readers.common.blocks import Block, Wanted, count_lines, iter_pieces
 from core.readers.common.cells import MAX_COUNT, is_blank, parse_count, plain_number
 from core.readers.common.columns import label_of
 from core.readers.common.dialect import Dialect, looks_like_time
 from core.readers.common.drops import Drops
+from core.readers.common.quoted_rows import OPEN_QUOTE, OpenQuotes, iter_quoted_rows
 from core.readers.common.reasons import Reasons, add_tally
 from core.readers.common.scan import ScanAhead
 from core.records import FloatArray, IntArray
 
 
 class BlockParser:
-    """Parses blocks of one file; `drops` and `comments` add up over them.
+    """Parses blocks of one file; `drops`, `comments` and `open_quotes` add up over them.
 
     size_bytes : of the file, where known [bytes]; large files are worth a compiled scanner
     """
@@ -37,6 +37,7 @@ class BlockParser:
         self.wanted = wanted
         self.drops = drops
         self.comments = 0
+        self.open_quotes = OpenQuotes()
         self._arrival_kind: str | None = None
         self._ahead = ScanAhead(dialect, wanted, size_bytes)
 
@@ -54,11 +55,12 @@ class BlockParser:
         fast = self._by_pandas(line, block)
         if fast is not None:
             yield fast
-        elif len(block) <= PIECE_BYTES or b'"' in block:
-            yield self._slow(line, block)
-        else:
-            for start, piece in iter_pieces(line, block):
-                yield self._by_pandas(start, piece) or self._slow(start, piece)
+            return
+        quoted, plain = _past_the_quotes(block)
+        if quoted:
+            yield self._slow(line, quoted)
+        for start, piece in iter_pieces(line + count_lines(quoted), plain):
+            yield self._by_pandas(start, piece) or self._slow(start, piece)
 
     # clean blocks ------------------------------------------------------------------------------
 
@@ -150,29 +152,41 @@ class BlockParser:
 
     def _slow(self, line: int, block: bytes) -> Block:
         text = block.decode("utf-8", "replace").replace("\0", "")
-        reader = csv.reader(io.StringIO(text), delimiter=self.dialect.delimiter)
         kept = _Kept(list(self.wanted.counts))
         rows = 0
-        while True:
-            start = line + reader.line_num
-            try:
-                row = next(reader)
-            except StopIteration:
-                break
-            except csv.Error:
+        for found in iter_quoted_rows(text, self.dialect.delimiter, self._may_be_row):
+            cells, start = found.cells, line + found.line
+            if cells is None:
                 rows += 1
                 self.drops.add("row cannot be parsed", start)
                 continue
-            if not row or (len(row) == 1 and not row[0].strip()):
+            if not cells or (len(cells) == 1 and not cells[0].strip()):
                 continue
-            if row[0].lstrip().startswith("#"):
+            if cells[0].lstrip().startswith("#"):
                 self.comments += 1
                 continue
             rows += 1
-            reason = self._row(row, kept)
+            reason = self._open_row(cells, start) if found.is_open else None
+            reason = reason or self._row(cells, kept)
             if reason:
                 self.drops.add(reason, start)
         return self._finish(rows, kept)
+
+    def _may_be_row(self, cells: Sequence[str]) -> bool:
+        """Whether cells over several lines are a row: as many as there are names, the line ends
+        in none that is needed."""
+        width = len(self.dialect.names)
+        if len(cells) < width or any(cell.strip() for cell in cells[width:]):
+            return False
+        return not any("\n" in cells[column] for column in self.wanted.columns)
+
+    def _open_row(self, cells: Sequence[str], line: int) -> str | None:
+        """A row whose last cell opens a quote: the reason to leave it out, where that took cells
+        that are needed."""
+        self.open_quotes.add(line)
+        last = len(cells) - 1
+        is_whole = last == len(self.dialect.names) - 1 and last not in self.wanted.columns
+        return None if is_whole else OPEN_QUOTE
 
     def _row(self, row: list[str], kept: _Kept) -> str | None:
         """Append a row to kept, or return the reason to leave it out."""
@@ -239,6 +253,13 @@ class BlockParser:
         whole = all(isinstance(value, int) for value in raw)
         values = np.array(raw, np.int64 if whole else np.float64)
         return clock.numbers(values), np.ones(len(raw), bool)
+
+
+def _past_the_quotes(block: bytes) -> tuple[bytes, bytes]:
+    """The lines up to the last one with a quote, and those after it, which need no such care."""
+    end = block.rfind(b'"') + 1
+    end = block.find(b"\n", end) + 1 if end else 0
+    return block[:end], block[end:]
 
 
 @dataclass

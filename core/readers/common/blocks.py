@@ -39,6 +39,12 @@ class Wanted:
     zero_reasons: dict[str, str] = field(default_factory=dict)
     tally: dict[int, dict[str, int]] = field(default_factory=dict)
 
+    @property
+    def columns(self) -> set[int]:
+        """Every column that is looked at."""
+        found = {column for column, _ in (*self.counts.values(), *self.rules)} | set(self.tally)
+        return found if self.arrival is None else found | {self.arrival}
+
 
 @dataclass
 class Block:
@@ -73,7 +79,7 @@ def iter_blocks(stream: BinaryIO, first_line: int, name: str) -> Iterator[tuple[
 def _whole_rows(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """Blocks that end where a row ends."""
     parts: list[bytes] = []
-    length, honour_quotes = 0, True
+    length = 0
     while data := stream.read(BLOCK_BYTES):
         parts.append(data)
         length += len(data)
@@ -88,11 +94,10 @@ def _whole_rows(stream: BinaryIO, name: str) -> Iterator[bytes]:
         whole = b"".join(parts)
         rest = data[cut:]
         block = whole[: len(whole) - len(rest)]
-        if honour_quotes and b'"' in block and block.count(b'"') % 2:
-            if length <= MAX_ROW_BYTES // 2:
-                parts = [whole]
-                continue
-            honour_quotes = False  # one stray quote must not swallow the rest of the file
+        # a quote that is still open after so many bytes is a stray one
+        if length <= MAX_ROW_BYTES // 2 and b'"' in block and block.count(b'"') % 2:
+            parts = [whole]
+            continue
         yield block
         parts, length = [rest], len(rest)
     last = b"".join(parts)

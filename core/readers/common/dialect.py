@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from core.readers.common.cells import is_blank, is_number
 
@@ -61,11 +62,11 @@ def sniff_dialect(lines: Sequence[str]) -> Dialect | None:
 
     A table: most lines have the same number of cells, and its cells are short numbers or words.
     """
-    numbered = [
-        (number, line)
-        for number, line in enumerate(lines, 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ][:LOOK_LINES]
+    joined = list(islice(_rows(lines, True), LOOK_LINES))
+    return _sniffed(joined) or _sniffed(list(islice(_rows(lines, False), LOOK_LINES)))
+
+
+def _sniffed(numbered: Sequence[tuple[int, str]]) -> Dialect | None:
     if not numbered:
         return None
     texts = [line for _, line in numbered]
@@ -92,6 +93,25 @@ def sniff_dialect(lines: Sequence[str]) -> Dialect | None:
         first_line,
         sample,
     )
+
+
+def _rows(lines: Sequence[str], join: bool) -> Iterator[tuple[int, str]]:
+    """(number of its first line, text) of rows that are neither blank nor comments.
+
+    join : lines of a quoted cell are one row; a quote that does not close soon is a stray one
+    """
+    at = 0
+    while at < len(lines):
+        line, start = lines[at], at
+        at += 1
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if join and line.count('"') % 2:
+            near = range(at, min(at + LOOK_LINES, len(lines)))
+            end = next((i for i in near if lines[i].count('"') % 2), None)
+            if end is not None:
+                line, at = "\n".join(lines[start : end + 1]), end + 1
+        yield start + 1, line
 
 
 def _best_delimiter(lines: Sequence[str]) -> str:

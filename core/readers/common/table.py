@@ -133,6 +133,7 @@ def _notes(
         notes.warnings += wanted.clock.warnings
     if parser.comments:
         notes.facts["comment_lines"] = parser.comments
+    notes.warnings += filter(None, [parser.open_quotes.warning()])
     for tally in wanted.tally.values():
         add_models(notes, tally)
     return notes
