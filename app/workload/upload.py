@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app import compute, state
+from app.drawing.markdown_text import as_text
 from app.workload import traffic
 from core.errors import ColumnMappingError, ProjectError
 from core.readers import ReadOptions
@@ -52,9 +53,20 @@ def upload_inputs() -> None:
         _take(file, values.pop("reread"))
     problem = values.get("unread")
     if problem is not None:
-        st.error(str(problem))
+        st.error(as_text(_not_read(file.name, file.file_id, problem)))
         if isinstance(problem, ColumnMappingError) and problem.columns:
             options_form({}, problem.columns, values.get("options", ReadOptions()))
+
+
+def _not_read(name: str, file_id: str, problem: ProjectError) -> str:
+    """Why a file was not read, and whose traffic every page therefore still shows."""
+    workload, why = state.session().workload, str(problem)
+    if workload is None:
+        return why
+    why = why.removeprefix(f"{name}: ")
+    if workload.digest == file_id:
+        return f"Still showing {name} as it was read before; with these choices it was not: {why}"
+    return f"Still showing {workload.name}; the upload {name} was not read: {why}"
 
 
 def _take(file: Any, options: ReadOptions) -> None:

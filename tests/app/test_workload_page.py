@@ -8,6 +8,7 @@ from tests.app.apptest import (
     BATCHES,
     figure,
     numbers,
+    shown,
     table_row,
     texts,
     with_file,
@@ -18,12 +19,31 @@ pytestmark = pytest.mark.usefixtures("own_database")
 
 
 def test_unknown_file_is_one_sentence_and_keeps_the_old_workload():
-    """A file that is nothing we know is an error in one sentence; what was there stays."""
+    """A file that is nothing we know is told in one sentence, with the traffic still shown."""
     at = with_file(BATCHES, "batches.csv")
     at.file_uploader(key="upload").set_value(("x.bin", bytes(range(256)) * 4, "")).run()
     assert not at.exception
     assert len(at.error) == 1 and "Traceback" not in at.error[0].value
-    assert "batches.csv" in texts(at)
+    said = shown(at.error[0].value)
+    assert said.startswith("Still showing batches.csv; the upload x.bin was not read: ")
+    assert said.count("x.bin") == 1
+    assert "batches.csv" in [shown(h.value) for h in at.header]
+
+
+def test_without_traffic_a_bad_file_has_its_sentence_alone():
+    """Where nothing was read before, nothing is still shown."""
+    at = with_file(bytes(range(256)) * 4, "x.bin")
+    assert shown(at.error[0].value).startswith("x.bin: ")
+
+
+def test_a_file_that_cannot_be_read_anew_stays_as_it_was_read():
+    """A column of texts for tokens is refused, and the numbers of the first reading stay."""
+    data = b"arrival,prompt_tokens,output_tokens,note\n0,10,5,x\n1,20,5,y\n"
+    at = with_file(data, "t.csv")
+    next(box for box in at.selectbox if box.label == "prompt tokens").set_value("note")
+    next(b for b in at.button if b.label == "Read again").click().run()
+    assert shown(at.error[0].value).startswith("Still showing t.csv as it was read before; ")
+    assert {m.label: m.value for m in at.metric}["prompt tokens"] == "30"
 
 
 def test_azure_slice_is_read_and_simulated():
@@ -47,9 +67,9 @@ def test_columns_with_other_names_can_be_chosen():
     picks["output tokens"].set_value("gamma")
     next(b for b in at.button if b.label == "Read again").click().run()
     assert not at.exception and not at.error
-    shown = {m.label: m.value for m in at.metric}
-    assert shown["prompt tokens"] == "600"
-    assert shown["output tokens"] == "24"
+    found = {m.label: m.value for m in at.metric}
+    assert found["prompt tokens"] == "600"
+    assert found["output tokens"] == "24"
 
 
 def test_seconds_can_be_said_to_be_milliseconds():
