@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -175,11 +175,4 @@ def dispatched_report(
 
 
 def _part(histogram: StepHistogram, keep: NDArray[np.bool_]) -> StepHistogram:
-    return StepHistogram(
-        histogram.sizes[keep],
-        histogram.steps[keep],
-        unit=histogram.unit,
-        origin=histogram.origin,
-        duration_s=histogram.duration_s,
-        source=histogram.source,
-    )
+    return replace(histogram, sizes=histogram.sizes[keep], steps=histogram.steps[keep])

@@ -53,6 +53,7 @@ def merged(
         origin=Origin.MEASURED if measured else Origin.ESTIMATED,
         duration_s=duration,
         source=" + ".join(histogram.source for histogram in histograms if histogram.source),
+        decode_only=all(histogram.decode_only for histogram in histograms),
     )
 
 

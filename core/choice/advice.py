@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.buckets import Frontier
-from core.choice.baselines import Baseline
 from core.choice.trade_off import TradeOff, TradePoint
 
 SAME_TIME = 0.001
@@ -122,23 +120,6 @@ def _knee(trade: TradeOff) -> str:
         f"The knee lies at {point.num_graphs} graphs: a mean step of {point.step_us:,.0f} us, "
         f"{percent_text(rest)} above a graph for every size. Step times are {trade.origin}."
     )
-
-
-def slot_advice(found: Frontier, baselines: Sequence[Baseline]) -> list[str]:
-    """The same without step times, for what has none: padded slots only."""
-    lines = []
-    for item in baselines:
-        if item.cost is None:
-            continue
-        match = next(
-            (p for p in found.points if p.cost <= item.cost and p.coverage >= item.coverage), None
-        )
-        if match is not None and match.k < len(item.sizes):
-            lines.append(
-                f"{item.label}'s default: {match.k} graphs pad no more than its "
-                f"{len(item.sizes)} ({match.cost:,.0f} against {item.cost:,.0f} slots)."
-            )
-    return [*lines, "A padded slot is not lost time; give step times to weigh it."]
 
 
 def change_sentence(before: TradePoint, after: TradePoint) -> str:

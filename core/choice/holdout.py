@@ -123,4 +123,5 @@ def _counts(histogram: StepHistogram, steps: IntArray) -> StepHistogram:
         unit=histogram.unit,
         origin=histogram.origin,
         source=f"half of {histogram.source}",
+        decode_only=histogram.decode_only,
     )

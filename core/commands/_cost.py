@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from core.calibration.model import StepModel, is_model, model_from_json
 from core.cost.family import ProfileFamily, family_of
+from core.cost.of_prefill import cost_for, memory_for
 from core.errors import RecordError, SettingError
 from core.profiles import comparison_profiles, shipped_profiles
-from core.records import GraphMemory, Profile, StepCost, profile_from_json
-from core.simulate import family_times
+from core.records import GraphMemory, Profile, StepCost, StepHistogram, profile_from_json
+from core.simulate import PrefillCost, family_times
 from core.step_cost import assumed_graph_memory, assumed_step_cost, memory_from_profile
 
 ASSUMED = "assumed"
@@ -21,10 +22,30 @@ ASSUMED = "assumed"
 
 @dataclass(frozen=True)
 class Costs:
-    """What a profile (or the assumption) says; `cost` None: count padded slots."""
+    """What a profile (or the assumption) says; `cost` None: count padded slots.
+
+    prefill, prompts : what prices steps that are counted by tokens; see core.cost.of_prefill
+    """
 
     cost: StepCost | None
     memory: GraphMemory
+    prefill: PrefillCost | None = None
+    prompts: Profile | None = None
+
+    def for_steps(self, steps: StepHistogram) -> Costs:
+        """As these steps take it: a decode step's by its rows, others by tokens.
+
+        Raises SettingError.
+        """
+        return replace(
+            self,
+            cost=None if self.cost is None else self.priced(steps, self.cost),
+            memory=memory_for(steps, self.memory, self.prompts),
+        )
+
+    def priced(self, steps: StepHistogram, decode: StepCost) -> StepCost:
+        """The same of a decode cost at hand. Raises SettingError."""
+        return cost_for(steps, decode, self.prefill, self.prompts)
 
 
 def add_profile(parser: argparse.ArgumentParser) -> None:
@@ -84,8 +105,9 @@ def chosen_costs(name: str | None, context_tokens: int | None = None) -> Costs:
     if source is None:
         return Costs(None if name is None else assumed_step_cost(), assumed_graph_memory())
     if isinstance(source, StepModel):
-        return Costs(source.cost, assumed_graph_memory())
-    return Costs(family_times(source, context_tokens)[0], memory_from_profile(source.profile))
+        return Costs(source.cost, assumed_graph_memory(), source.prefill)
+    cost, prefill = family_times(source, context_tokens)
+    return Costs(cost, memory_from_profile(source.profile), prefill, source.prompts)
 
 
 def chosen_source(

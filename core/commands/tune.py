@@ -8,7 +8,7 @@ from typing import Any
 
 from core.buckets import Dispatch, Frontier, FrontierPoint, Limits, frontier
 from core.buckets.budget import budgeted_buckets
-from core.choice.advice import advice, slot_advice
+from core.choice.advice import advice
 from core.choice.baselines import Baseline, engine_baselines
 from core.choice.trade_off import trade_off
 from core.commands._cost import Costs, add_profile, chosen_costs
@@ -16,7 +16,7 @@ from core.commands._numbers import number, percent, sizes_text, whole_list
 from core.commands._traffic import add_trace, add_traffic, steps_for_tuning
 from core.errors import SettingError
 from core.memory import graph_bytes
-from core.records import BucketSet, PoolPolicy, SizeUnit, StepHistogram
+from core.records import BucketSet, PoolPolicy, StepHistogram
 from core.step_cost import assumed_step_cost
 
 NAME = "tune"
@@ -57,6 +57,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Keys of the JSON answer."""
     costs = chosen_costs(args.profile, args.context_tokens)
     histogram = steps_for_tuning(args, costs.cost)
+    costs = costs.for_steps(histogram)
     limits = _limits(args)
     policy = PoolPolicy[args.pool.upper()]
     found = _frontier(histogram, costs, limits, args.max_graphs)
@@ -146,14 +147,12 @@ def _advice(
     found: Frontier,
     baselines: Sequence[Baseline],
 ) -> list[str]:
-    """By time; by the assumed time where no cost is given; by slots for prompt lengths."""
+    """By time; by the assumed time where no cost is given."""
     shown = [item for item in baselines if item.engine in ADVISED and item.skipped is None]
-    if costs.cost is None and histogram.unit is SizeUnit.LENGTH:
-        return slot_advice(found, shown)
     names = {f"{item.label}'s default": item for item in shown}
     sets = [BucketSet(name, item.sizes, histogram.unit) for name, item in names.items()]
     rules = {name: item.padding for name, item in names.items() if item.padding is not None}
-    cost = costs.cost or assumed_step_cost()
+    cost = costs.cost or costs.priced(histogram, assumed_step_cost())
     known = found if costs.cost is not None and any(p.k for p in found.points) else None
     weighed = trade_off(
         *(histogram, cost, costs.memory, policy), sets=sets, by_engine=rules, found=known

@@ -47,11 +47,14 @@ def capture_ms_at(cost: StepCost, sizes: Sequence[int] | IntArray) -> FloatArray
 
 
 def check_units(cost: StepCost, unit: SizeUnit) -> None:
-    """A row of a decode step is a request or one of its tokens; prompt lengths are neither.
+    """Prompts by length are no rows of a decode step; a prompt is a step of so many tokens.
 
+    An engine may look prompts up as tokens, so a cost of prompt lengths prices tokens too.
     Raises CostUnitError.
     """
-    if (cost.unit is SizeUnit.LENGTH) != (unit is SizeUnit.LENGTH):
+    prices_prompts = cost.unit is SizeUnit.LENGTH
+    wrong = SizeUnit.REQUESTS if prices_prompts else SizeUnit.LENGTH
+    if unit is wrong:
         raise CostUnitError(
             f"The step cost is for {cost.unit.value}, the histogram counts {unit.value}; choose "
             "without a cost (by padded slots), or measure what the histogram counts."

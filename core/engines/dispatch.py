@@ -94,7 +94,10 @@ def in_plan_unit(plan: Plan, histogram: StepHistogram) -> tuple[StepHistogram, S
     """
     if histogram.unit is SizeUnit.REQUESTS:
         sizes = histogram.sizes * plan.tokens_per_request
-        return replace(histogram, sizes=sizes, unit=plan.unit), StepKind.DECODE
+        in_slots = replace(
+            histogram, sizes=sizes, unit=plan.unit, decode_only=plan.unit is SizeUnit.TOKENS
+        )
+        return in_slots, StepKind.DECODE
     if histogram.unit is plan.unit:
         return histogram, StepKind.DECODE
     if plan.prefill:

@@ -80,6 +80,8 @@ class StepHistogram:
     steps : (m,) int64, each >= 1 [steps]
     duration_s : wall time that the steps cover [s]; None when unknown
     origin : measured (an engine said so) or estimated (simulated from a trace)
+    decode_only : where tokens are counted, whether they are known to be rows of decode steps
+        (drafted tokens), without a prompt among them; requests and prompt lengths need no such word
     """
 
     sizes: IntArray
@@ -88,6 +90,7 @@ class StepHistogram:
     origin: Origin = Origin.MEASURED
     duration_s: float | None = None
     source: str = ""
+    decode_only: bool = False
 
     def __post_init__(self) -> None:
         if len(self.sizes) != len(self.steps):

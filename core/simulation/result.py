@@ -105,7 +105,7 @@ class SimulationResult:
         sizes, _ = self._dispatch()
         drafted = bool((sizes != self.decode_steps.sizes).any())
         unit = SizeUnit.TOKENS if drafted else SizeUnit.REQUESTS
-        return replace(self.decode_steps, sizes=sizes, unit=unit)
+        return replace(self.decode_steps, sizes=sizes, unit=unit, decode_only=drafted)
 
     @property
     def padded_by_size(self) -> IntArray:

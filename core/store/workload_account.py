@@ -72,6 +72,9 @@ def _words(part: Any) -> dict[str, Any] | None:
     if part is None:
         return None
     values = {item.name: getattr(part, item.name) for item in fields(part)}
+    # Written only where it holds, so that what was kept before there was the word has its digest.
+    if not values.get("decode_only", True):
+        del values["decode_only"]
     return {k: v for k, v in values.items() if v is not None and not isinstance(v, np.ndarray)}
 
 
@@ -149,15 +152,17 @@ def _trace(found: dict[str, NDArray[Any]], words: dict[str, Any]) -> Trace:
 
 def _steps(found: dict[str, NDArray[Any]], words: dict[str, Any]) -> StepHistogram:
     _need(all(array.dtype == np.int64 for array in found.values()), "steps")
-    _need(set(words) <= {"unit", "origin", "duration_s", "source"}, "steps")
-    duration = words.get("duration_s")
+    _need(set(words) <= {"unit", "origin", "duration_s", "source", "decode_only"}, "steps")
+    duration, decode_only = words.get("duration_s"), words.get("decode_only", False)
     _need(duration is None or isinstance(duration, (int, float)), "steps.duration_s")
+    _need(type(decode_only) is bool, "steps.decode_only")
     return StepHistogram(
         **found,
         unit=SizeUnit(words["unit"]),
         origin=Origin(words["origin"]),
         duration_s=duration,
         source=_text(words["source"], "steps.source"),
+        decode_only=decode_only,
     )
 
 

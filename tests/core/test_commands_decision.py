@@ -181,6 +181,26 @@ def test_tune_with_assumed_times(ask, histogram_file):
     assert found["cost_source"].startswith("assumed")
 
 
+def test_tune_prices_prompt_lengths_by_their_tokens(ask, histogram_file):
+    """Assumed or measured, a prompt is no batch of so many requests; memory says what is taken."""
+    prompts = ("--histogram", histogram_file("length,count\n1000,1\n", "prompts.csv"))
+    prompts = (*prompts, "--histogram-of", "prompt")
+    found = ask("tune", *prompts, "--profile", "assumed")
+    # a decode step of one takes 5,844 us; 3/4 and 1/4 of it, 1,000/305 of it for the tokens, and
+    # 500,500/3,700,000 of it for their attention: 25,795 us. 1,000 rows would take 49,800 us.
+    assert found["size_unit"] == "sequence tokens"
+    assert found["cost"] == pytest.approx(5844 * (1 + 1000 / 305 + 500_500 / 3.7e6), rel=3e-4)
+    assert found["cost_source"].startswith("prefill assumed")
+    assert "a graph of so many tokens" in found["memory_source"]
+    assert "Step times are assumed." in found["advice"][-1]
+    measured = ask("tune", *prompts, "--profile", "h200-llama-8b")
+    assert measured["cost"] == pytest.approx(30_000, rel=0.03)  # 1,024 tokens: 30,262 us
+    assert "measured on NVIDIA H200" in measured["cost_source"]
+    # Without a profile slots are counted, and the advice weighs time as assumed.
+    slots = ask("tune", *prompts)
+    assert slots["unit"] == "padded slots" and "Step times are assumed." in slots["advice"][-1]
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [

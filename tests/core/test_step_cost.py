@@ -147,3 +147,9 @@ def test_prompt_lengths_are_not_rows_of_a_batch():
     check_units(cost, SizeUnit.TOKENS)
     with pytest.raises(CostUnitError):
         check_units(cost, SizeUnit.LENGTH)
+    # A prompt of so many tokens is a step of so many, but no batch of requests.
+    prompts = dataclasses.replace(cost, unit=SizeUnit.LENGTH)
+    check_units(prompts, SizeUnit.LENGTH)
+    check_units(prompts, SizeUnit.TOKENS)
+    with pytest.raises(CostUnitError):
+        check_units(prompts, SizeUnit.REQUESTS)

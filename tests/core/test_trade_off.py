@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from core.buckets import frontier
-from core.choice.advice import advice, change_sentence, slot_advice
+from core.choice.advice import advice, change_sentence
 from core.choice.baselines import engine_baselines
 from core.choice.trade_off import (
     TradePoint,
@@ -153,14 +152,6 @@ def test_time_lost_by_size_by_hand():
     lost = lost_us_by_size(TRAFFIC, padding_report(TRAFFIC, (1, 4)), COST)
     # 3 in 4 loses 10 us, 30 times; 7 runs eager: 270 - 170 = 100 us, 20 times
     assert lost.tolist() == [0, 300, 2000]
-
-
-def test_advice_without_times_speaks_of_slots():
-    """Prompt lengths have no step time: padded slots, and that a slot is not a millisecond."""
-    lengths = StepHistogram.from_mapping({3: 5, 100: 4}, unit=SizeUnit.REQUESTS)
-    lines = slot_advice(frontier(lengths), engine_baselines(lengths))
-    assert "2 graphs pad no more than its 51" in lines[0]
-    assert lines[-1].startswith("A padded slot is not lost time")
 
 
 def test_nothing_to_trade_is_said():

@@ -69,6 +69,7 @@ class Iterations:
         return StepHistogram.from_mapping(
             self.sizes, unit=SizeUnit.TOKENS, origin=Origin.MEASURED,
             duration_s=self.elapsed_ms / 1e3, source="vLLM iteration details",
+            decode_only=self.decode_steps == self.sizes.total(),
         )  # fmt: skip
 
     def facts(self) -> dict[str, Any]:

@@ -149,6 +149,13 @@ def test_vllm_iterations() -> None:
         "line is cut or damaged": 1,
     }
     assert reading.facts["decode_steps"] == 1 and reading.facts["mixed_steps"] == 1
+    assert not reading.steps.decode_only
+
+
+def test_vllm_iterations_without_a_prompt_only_decode() -> None:
+    """A log that names no context request in any step is known to hold decode steps alone."""
+    steps = read(ITERATIONS.partition("\n")[2].encode()).steps
+    assert steps is not None and steps.decode_only and steps.total_steps == 1
 
 
 def test_vllm_forward_times_take_the_last_line() -> None:

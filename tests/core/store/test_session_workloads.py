@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from core.errors import ProjectError, RecordError
 from core.readers import read
 from core.readers.reading import Reading
+from core.records import SizeUnit, StepHistogram
 from core.store import workload_json, workloads
 from core.store.workload_account import account_of
 from core.store.workload_json import inflated, workload_from_json, workload_to_json
@@ -55,6 +56,21 @@ def test_every_kind_of_file_survives(path: Path) -> None:
     reading = read(path)
     digest, data = workload_to_bytes(reading)
     assert same(workload_from_bytes(data, digest), stored_form(reading))
+
+
+def test_steps_that_only_decode_are_kept_as_such() -> None:
+    """The word comes back; without it the account, and so its name, is what it was before."""
+    steps = StepHistogram.from_batches([8, 16], unit=SizeUnit.TOKENS)
+    counted = replace(READING, steps=steps)
+    decoding = replace(READING, steps=replace(steps, decode_only=True))
+    digest, data = workload_to_bytes(decoding)
+    back = workload_from_bytes(data, digest).steps
+    assert back is not None and back.decode_only
+    assert "decode_only" not in account_of(counted)["parts"]["steps"]
+    forged = workload_to_json(decoding)
+    forged["account"]["parts"]["steps"]["decode_only"] = "yes"
+    with pytest.raises(RecordError, match=r"steps\.decode_only"):
+        workload_from_json(forged)
 
 
 @given(readings())
