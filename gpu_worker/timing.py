@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-CPU_BUDGET_S = 1.0
-"""Without a card a row stops sampling after this long [s] (but not below MIN_SAMPLES)."""
-MIN_SAMPLES = 5
+from core.records.measuring import CPU_BUDGET_S, CPU_MIN_SAMPLES
+
 LOOP_STEPS = 20_000
 """Work that tells a fast core from a slow one, half a millisecond or so."""
 SAMPLES_A_CORE = 10
@@ -117,7 +116,7 @@ def _sample_cpu(action: Callable[[], object], samples: int, warmup: int) -> Timi
         begin = time.perf_counter()
         action()
         times.append((time.perf_counter() - begin) * 1e6)
-        if time.perf_counter() > deadline and len(times) >= MIN_SAMPLES:
+        if time.perf_counter() > deadline and len(times) >= CPU_MIN_SAMPLES:
             break
     span = np.array(times)
     return Timing(span, span)

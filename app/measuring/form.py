@@ -18,6 +18,7 @@ from core.errors import ProjectError
 from core.model.shape import shape_of_config
 from core.model.step_bounds import CPU_CACHE_BYTES, MAX_SAMPLES, Device, check_step
 from core.records import CaptureMode, MeasureSpec, ModelShape, PoolPolicy
+from core.records.measuring import CPU_BUDGET_S
 from core.store.jobs import WorkerInfo
 from core.store.kinds.measure import CPU_QUEUE
 
@@ -91,7 +92,14 @@ def _model_inputs() -> None:
     left, right = st.columns([2, 1])
     shapes = [*MODELS, PASTED]
     left.selectbox("Model shape", shapes, key=state.remember("model", shapes[0]))
-    right.number_input("Samples a size", 3, MAX_SAMPLES, key=state.remember("samples", 30))
+    right.number_input(
+        "Samples a size",
+        3,
+        MAX_SAMPLES,
+        key=state.remember("samples", 30),
+        help="Timed runs of each size; their median is shown. Without a card a size stops after "
+        f"{CPU_BUDGET_S:g} s, so larger ones get fewer.",
+    )
     left, right = st.columns([2, 1])
     left.selectbox(
         "Pool",

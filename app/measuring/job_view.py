@@ -16,9 +16,14 @@ from app.measuring.tables import measured_rows
 from core.cost.row_bound import crossover
 from core.errors import ProjectError
 from core.records import MeasureRow, Profile, SizeUnit
+from core.records.measuring import CPU_BUDGET_S, CPU_MIN_SAMPLES, fewer_samples
 from core.store.jobs import JobStatus, MeasureJob, WorkerInfo
 
 POLL_S = 0.5
+CUT_SHORT = (
+    f"Fewer samples than asked for: without a card a size stops after {CPU_BUDGET_S:g} s, with "
+    f"{CPU_MIN_SAMPLES} samples at the least, since its times are for orientation only."
+)
 
 
 def show_workers(workers: Sequence[WorkerInfo]) -> None:
@@ -96,13 +101,22 @@ def _draw(found: Sequence[MeasureJob]) -> None:
     rows = [
         cells
         for job in measured
-        for cells in measured_rows(job.rows, job.spec.context_tokens if several else None)
+        for cells in measured_rows(
+            job.rows, job.spec.samples, job.spec.context_tokens if several else None
+        )
     ]
     table(rows, "measured_rows")
+    if any(_cut_short(job) for job in measured):
+        st.caption(CUT_SHORT)
     show_failures([row for job in measured for row in job.rows])
     for job in measured:
         profile = job.profile()
         st.caption(as_text(f"Measured: {profile.source}.") if profile else "")
+
+
+def _cut_short(job: MeasureJob) -> bool:
+    on_cpu = job.device is not None and not job.device.graphs
+    return on_cpu and fewer_samples(job.rows, job.spec.samples)
 
 
 def _draw_progress(job: MeasureJob, with_context: bool) -> None:

@@ -23,6 +23,10 @@ from core.cost.row_bound import crossover
 from core.errors import ProjectError
 from core.records import Profile, SizeUnit, to_json_dict
 
+RESIDUALS = (
+    "Residuals: how far the measured medians lie from their dotted curve, as a root mean square. "
+    "A curve never falls: more rows never take less time."
+)
 ONE, CONTEXTS = "This profile, with its fit", "Every context"
 
 
@@ -40,7 +44,7 @@ def show_profile(profiles: Mapping[str, Profile]) -> None:
         st.markdown(turn.sentence(profile.spec.unit))
     chart(graph_memory_figure(profile.rows[::-1], profile.device.name), "profile_memory")
     with st.expander("Every row"):
-        table(measured_rows(profile.rows), "profile_rows")
+        table(measured_rows(profile.rows, profile.spec.samples), "profile_rows")
         show_failures(profile.rows)
     _show_origin(profile)
 
@@ -65,7 +69,7 @@ def _show_times(name: str, profile: Profile) -> None:
             st.warning(str(error))
         else:
             with_fit(figure, cost)
-            st.caption(as_text(f"Fitted: {cost.source}."))
+            st.caption(as_text(f"Fitted: {cost.source}. {RESIDUALS}"))
     chart(figure, "profile_times")
 
 

@@ -13,6 +13,7 @@ from app.report.work import Work
 from app.workload.grade_words import grade_words, lasting_warnings
 from core.histogram import log_bins
 from core.readers.reading import Reading
+from core.records.measuring import samples_text
 
 
 def workload_section(work: Work) -> Section:
@@ -72,7 +73,7 @@ def cost_section(work: Work) -> Section:
                     "CUDA": device.cuda or "–",
                     "torch": device.torch or "–",
                     "measured": profile.measured_at,
-                    "samples a size": spec.samples,
+                    "samples a size": samples_text(profile.rows, spec.samples),
                     "model": spec.model.name,
                     "context": f"{spec.context_tokens:,} tokens a request",
                     "graph pool": spec.pool_policy.value,

@@ -18,6 +18,15 @@ FOLDS = 10
 RESOLUTION = 1e-4
 """Relative error that no timing resolves: models this close to the best count as equal to it."""
 
+SHAPES = {
+    "affine": "a straight line",
+    "affine + bends": "a line with bends",
+    "affine + stairs": "a line with stairs",
+    "isotonic": "point to point, never falling",
+    "points": "point to point (too few for a curve)",
+}
+"""What each kind of curve looks like, for people."""
+
 
 @dataclass(frozen=True)
 class CurveFit:
@@ -25,6 +34,8 @@ class CurveFit:
 
     kind : "affine", "affine + bends", "affine + stairs", "isotonic", or "points" (too few to fit)
     residuals : (m,) measured / fitted - 1, at the points
+    held_out : (m - 2,) the same at each inner point, by a curve fitted without it; empty where
+        the points are too few
     dips : sizes where the measured value lies below a smaller size's by more than the fit's own
         residual spread: a genuine dip, or noise worth measuring again
     outliers : sizes far off the curve, which counted less: measure them again
@@ -34,6 +45,7 @@ class CurveFit:
     sizes: IntArray
     values: FloatArray
     residuals: FloatArray
+    held_out: FloatArray
     dips: tuple[int, ...]
     outliers: tuple[int, ...]
     predict: Predict = field(repr=False, compare=False)
@@ -49,8 +61,12 @@ class CurveFit:
 
     @property
     def summary(self) -> str:
-        """Words for captions."""
-        text = f"{self.kind} fit over {len(self.sizes)} sizes, residuals {100 * self.spread:.2f} %"
+        """Words for captions: the curve's shape, and how far measured points lie from it."""
+        text = f"{SHAPES[self.kind]}, residuals {100 * self.spread:.2f} %"
+        if self.kind == "isotonic":
+            # It meets every point that rises, so the residual alone would flatter it.
+            missed = float(np.sqrt(np.mean(self.held_out**2)))
+            text += f" ({100 * missed:.1f} % where a point was left out)"
         for words, sizes in (("dips at", self.dips), ("far off at", self.outliers)):
             if sizes:
                 text += f", {words} {', '.join(map(str, sizes))}"
@@ -95,6 +111,7 @@ def fit_curve(sizes: Sequence[int] | IntArray, values: Sequence[float] | FloatAr
         x.astype(np.int64),
         y,
         residuals,
+        errors.get(kind, np.empty(0)),
         _dips(x, y, spread, wild),
         tuple(int(size) for size in x[wild]),
         predict,

@@ -71,7 +71,7 @@ def cost_from_profile(profile: Profile) -> StepCost:
     # capture_ms counts recording and instantiating, so instantiate_ms is not added again.
     total_ms = line_at(captured, capture_ms, sizes) if len(captured) else np.zeros(len(sizes))
     copies = _points(rows, "copy_us")[1]
-    notes = _notes(profile, rows, replay, bool(len(captured)), bool(len(copies)))
+    notes = _notes(profile, rows, (replay, eager), bool(len(captured)), bool(len(copies)))
     return StepCost(
         sizes,
         replay.at(sizes),
@@ -90,9 +90,14 @@ def _grid(rows: Sequence[MeasureRow]) -> IntArray:
 
 
 def _notes(
-    profile: Profile, rows: Sequence[MeasureRow], fit: CurveFit, captured: bool, copied: bool
+    profile: Profile,
+    rows: Sequence[MeasureRow],
+    fits: tuple[CurveFit, CurveFit],
+    captured: bool,
+    copied: bool,
 ) -> list[str]:
-    notes = [fit.summary]
+    replay, eager = fits
+    notes = [f"curves over {len(rows)} sizes: graph replay {replay.summary}; eager {eager.summary}"]
     left_out = [row for row in profile.rows if row not in rows]
     if left_out:
         sizes = ", ".join(str(row.size) for row in left_out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -12,6 +13,10 @@ from core.records.traffic import normalised_sizes
 
 PROFILE_FORMAT = 1
 """Version of the Profile JSON document; raised when a reader of the older one would be wrong."""
+
+CPU_BUDGET_S = 1.0
+"""Without a card a row stops sampling after this long [s] (but not below CPU_MIN_SAMPLES)."""
+CPU_MIN_SAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,21 @@ class MeasureRow:
     error: str | None = None
 
 
+def fewer_samples(rows: Sequence[MeasureRow], asked: int) -> bool:
+    """Whether a measured row has fewer samples than were asked for."""
+    return any(row.error is None and row.samples < asked for row in rows)
+
+
+def samples_text(rows: Sequence[MeasureRow], asked: int) -> str:
+    """How many samples the measured rows have: '50', or '5 to 30 of 30'."""
+    taken = {row.samples for row in rows if row.error is None}
+    if not taken:
+        return "0"
+    low, high = min(taken), max(taken)
+    text = f"{low}" if low == high else f"{low} to {high}"
+    return f"{text} of {asked}" if fewer_samples(rows, asked) else text
+
+
 @dataclass(frozen=True)
 class DeviceInfo:
     """Where rows were measured. `graphs` False: rows hold eager CPU time and nothing else."""
@@ -155,7 +175,7 @@ class Profile:
     @property
     def source(self) -> str:
         """One line for captions: card, model, context, samples, date."""
-        samples = max((row.samples for row in self.rows), default=0)
+        samples = samples_text(self.rows, self.spec.samples)
         piecewise = ", piecewise" if self.spec.capture is CaptureMode.PIECEWISE else ""
         return (
             f"{self.device.name}, {self.spec.model.name}, "

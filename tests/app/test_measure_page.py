@@ -9,7 +9,7 @@ import pytest
 
 from app.measuring import jobs
 from core.profiles import comparison_profiles, shipped_profiles
-from core.records import MeasureRow, MeasureSpec, Profile
+from core.records import DeviceInfo, MeasureRow, MeasureSpec, Profile
 from core.store.jobs import JobStatus, MeasureJob, WorkerInfo
 from tests.app.apptest import figure, numbers, open_app, shown, table_row, texts, to_page
 
@@ -251,3 +251,35 @@ def test_a_size_that_cannot_be_is_refused_at_the_form(queue):
     press_measure(at)
     assert "H200 has at most 105.3 GiB for it. Measure sizes up to 53,914" in texts(at)
     assert sent == []
+
+
+def test_fewer_samples_than_asked_for_are_said_and_why(queue):
+    """Without a card a slow size stops early: the table says "5 of 50", a caption why."""
+    _, answers = queue
+    card = answers[512]
+    slow = (MeasureRow(8, eager_us=4e5, samples=5), MeasureRow(1, eager_us=9e3, samples=50))
+    device = DeviceInfo("cpu", "A processor", False)
+    answers[512] = replace(card, device=device, rows=slow)
+    at = press_measure(open_app(PAGE))
+    assert table_row(at, "size", 8)["samples"] == "5 of 50"
+    assert table_row(at, "size", 1)["samples"] == "50"
+    words = texts(at)
+    assert "without a card a size stops after 1 s, with 5 samples at the least" in words
+    assert "5 to 50 of 50 samples a row" in words
+
+
+def test_a_card_takes_all_samples(queue):
+    """Then no count of those asked for stands beside them."""
+    at = press_measure(open_app(PAGE))
+    assert table_row(at, "size", 8)["samples"] == "50"
+    assert "50 samples a row" in texts(at) and "Fewer samples" not in texts(at)
+
+
+def test_the_fit_says_the_residuals_of_both_curves(queue):
+    """The shipped 2k profile: replays point to point; eager times 10.83 % off their line."""
+    at = open_app(PAGE)
+    at.selectbox(key="profile_shown").set_value("Shipped: h200-llama-8b-2k").run()
+    words = texts(at)
+    assert "graph replay point to point, never falling, residuals 0.00 % (2.6 %" in words
+    assert "eager a line with bends, residuals 10.83 %" in words
+    assert "how far the measured medians lie from their dotted curve" in words

@@ -99,7 +99,10 @@ def test_a_profile_on_a_line_is_fitted_by_it():
     assert cost.copy_us == 7
     assert capture_ms_at(cost, [1, 64]).tolist() == [30, 30]  # instantiation is part of it
     assert cost.origin is Origin.FITTED
-    assert "Test card" in cost.source and "affine fit over 15 sizes" in cost.source
+    assert (
+        "Test card" in cost.source
+        and "curves over 15 sizes: graph replay a straight line" in cost.source
+    )
 
 
 def test_failed_rows_are_left_out_and_named():

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from core.cost.curves import isotonic, nonnegative_least_squares
 from core.cost.fit import fit_curve
+from core.cost.of_profile import cost_from_profile
 from core.errors import SettingError
+from core.records import DeviceInfo, MeasureRow, MeasureSpec, Profile
 
 SIZES = np.array([1, 2, 4, *range(8, 257, 8)])
 
@@ -117,3 +119,31 @@ def test_isotonic_never_falls_and_keeps_the_mean(values):
     assert (np.diff(level) >= 0).all()
     assert level.sum() == pytest.approx(sum(values), abs=1e-6)
     np.testing.assert_array_equal(isotonic(np.sort(values)), np.sort(values))
+
+
+def test_a_curve_through_every_point_says_what_it_misses_when_one_is_left_out():
+    """Steps that no line follows, each rising: residuals are 0, which alone would flatter."""
+    values = 100.0 * 1.2 ** np.arange(40)
+    fit = fit_curve(np.arange(1, 41), values)
+    assert fit.kind == "isotonic" and fit.spread == 0 and len(fit.held_out) == 38
+    missed = 100 * float(np.sqrt(np.mean(fit.held_out**2)))
+    assert missed > 1
+    assert fit.summary == (
+        f"point to point, never falling, residuals 0.00 % ({missed:.1f} % where a point was left "
+        "out)"
+    )
+
+
+def test_the_source_of_a_profiles_cost_tells_the_residuals_of_both_curves():
+    """Replay on a line, eager off its line by turns 10 %: residuals 0.00 % and 10.0 %."""
+    sizes = (1, 2, 4, 8, 16, 32)
+    rows = tuple(
+        MeasureRow(n, eager_us=1000.0 * (0.9 if i % 2 else 1.1), replay_us=500.0 + n, samples=9)
+        for i, n in enumerate(sizes)
+    )
+    device = DeviceInfo("x", "Card X", True)
+    cost = cost_from_profile(Profile(device, MeasureSpec(sizes, samples=9), rows, "2026-01-01"))
+    assert "graph replay a straight line, residuals 0.00 %; eager " in cost.source
+    eager = fit_curve(sizes, [row.eager_us or 0 for row in rows])
+    assert eager.spread == pytest.approx(0.1, rel=0.05)
+    assert f"eager {eager.summary}" in cost.source

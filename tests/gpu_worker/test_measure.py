@@ -82,7 +82,7 @@ def test_cpu_sampling_stops_at_its_budget(monkeypatch: pytest.MonkeyPatch) -> No
     """Never fewer than five samples, however slow."""
     monkeypatch.setattr(timing, "CPU_BUDGET_S", 0.0)
     timed = timing.sample(lambda: None, 1000, 0, torch.device("cpu"))
-    assert len(timed.span_us) == timing.MIN_SAMPLES
+    assert len(timed.span_us) == timing.CPU_MIN_SAMPLES
 
 
 def test_kinds_are_words_for_queues() -> None:
