@@ -72,11 +72,12 @@ def traffic_rows(
 
 
 def verdict_rows(rows: Sequence[BucketBreakEven]) -> list[Row]:
-    """One row a bucket: its gain and break-even against eager steps, then against what its steps
-    would run in without it, which decides what to do with it."""
+    """One row a bucket: what to do with it, its gain and break-even against eager steps, then what
+    decides, the same against what its steps would run in without it."""
     return [
         {
             "bucket": row.size,
+            "verdict": str(row.verdict),
             "steps": theme.count_text(row.hits),
             "eager step": theme.us_text(row.eager_us),
             "graph step": theme.us_text(row.graph_us),
@@ -86,7 +87,6 @@ def verdict_rows(rows: Sequence[BucketBreakEven]) -> list[Row]:
             "at this pace": theme.seconds_text(row.pays_back_s),
             "more without it": theme.us_text(row.without_us),
             "saves from step, against the next": _step_text(row.alone_from if row.hits else None),
-            "verdict": str(row.verdict),
             "why": row.reason,
         }
         for row in rows

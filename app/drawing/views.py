@@ -19,6 +19,8 @@ from app.workload.traffic import Traffic
 from core.text.plain_text import file_stem, plain_line
 
 PNG, SVG = "PNG", "SVG"
+NO_NUMBER = ("", theme.UNKNOWN, "never")
+"""What stands in a column of numbers where there is none."""
 PICTURE_SCALE = 2  # pixels a point of a PNG: sharp on paper and on dense screens
 
 
@@ -78,10 +80,32 @@ def table(rows: Sequence[Mapping[str, object]], key: str, origin: str = "") -> N
     Streamlit's own export is off (.streamlit/config.toml): it writes formulas as they come.
     origin : where the numbers come from, as a column of the CSV
     """
-    wide = {"why": st.column_config.TextColumn(width="large")}
     frame = pd.DataFrame([{name: _shown(cell) for name, cell in row.items()} for row in rows])
-    st.dataframe(frame, hide_index=True, width="stretch", key=key, column_config=wide)
+    st.dataframe(
+        frame, hide_index=True, width="stretch", key=key, column_config=_column_config(rows)
+    )
     _csv_button(key, key.replace("_", " "), lambda: rows_csv(rows, origin))
+
+
+def _column_config(rows: Sequence[Mapping[str, object]]) -> dict[str, Any]:
+    """The first column stays in sight when a narrow screen scrolls; numbers stand to the right."""
+    names = list(rows[0]) if rows else []
+    return {
+        name: st.column_config.Column(
+            width="large" if name == "why" else None,
+            pinned=name == names[0] or None,
+            alignment="right" if _is_numeric([row.get(name) for row in rows]) else "left",
+        )
+        for name in names
+    }
+
+
+def _is_numeric(cells: Sequence[object]) -> bool:
+    """Whether a column holds a number, and beside numbers nothing but what stands for none."""
+    numbers = [isinstance(cell, (int, float, Quantity)) for cell in cells]
+    return any(numbers) and all(
+        is_number or cell in NO_NUMBER for is_number, cell in zip(numbers, cells, strict=True)
+    )
 
 
 def _shown(cell: object) -> object:

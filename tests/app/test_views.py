@@ -7,6 +7,8 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.drawing.views import _is_numeric
+from app.theme import count_text, us_text
 from tests.app.apptest import open_app, to_page
 
 pytestmark = pytest.mark.usefixtures("own_database")
@@ -59,3 +61,11 @@ def test_streamlits_own_export_is_off():
     import streamlit as st
 
     assert st.get_option("client.disableDataExport") is True
+
+
+def test_numbers_stand_to_the_right():
+    """A column of numbers, with dashes and "never" among them, is told from one of texts."""
+    assert _is_numeric([count_text(3), "never", us_text(None)])
+    assert _is_numeric([1, 2.5])
+    assert not _is_numeric([count_text(3), "vLLM default"])
+    assert not _is_numeric(["never", "–"])
