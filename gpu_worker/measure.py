@@ -12,16 +12,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.errors import ProjectError
+from core.errors import ProjectError, RecordError, SettingError
 from core.model.shape import shape_of_config
+from core.model.step_bounds import check_step
 from core.records import MeasureRow, MeasureSpec, Profile, spec_from_json, to_json_dict
+from gpu_worker.files import check_writable, read_json, write_text
 from gpu_worker.session import Session
+from gpu_worker.targets import check_target
+
+A_SPEC = 'what to measure, such as {"sizes": [1, 2, 4]},'
 
 
 def measure_all(
@@ -46,7 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Returns 0; 2 with one sentence on stderr when nothing could be measured."""
     parser = argparse.ArgumentParser(prog="python -m gpu_worker.measure")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--spec", type=Path, help="MeasureSpec as JSON")
+    what.add_argument(
+        "--spec",
+        type=Path,
+        help="""what to measure, as JSON: {"sizes": [1, 2, 4]}; docs/worker.md lists the rest""",
+    )
     what.add_argument("--config", type=Path, help="a model's config.json; with --sizes")
     parser.add_argument("--sizes", default="1,2,4,8,16,32", help="capture sizes, with --config")
     parser.add_argument("--context", metavar="512,2048", help="tokens, one or several")
@@ -55,11 +65,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="where the profile goes")
     args = parser.parse_args(argv)
     try:
-        for spec, out in _specs(args):
+        wanted = _specs(args)
+        for spec, out in wanted:
+            check_target(spec.target)
+            check_step(spec)
+            check_writable(out)
+        for spec, out in wanted:
             profile = measure_all(spec, lambda row: print(row_text(row), flush=True))
-            out.write_text(json.dumps(to_json_dict(profile), indent=1) + "\n")
+            write_text(out, json.dumps(to_json_dict(profile), indent=1) + "\n")
             print(f"{profile.source} -> {out}")
-    except (ProjectError, OSError, ValueError) as error:
+    except ProjectError as error:
         print(f"python -m gpu_worker.measure: {error}", file=sys.stderr)
         return 2
     return 0
@@ -70,7 +85,7 @@ def _specs(args: argparse.Namespace) -> list[tuple[MeasureSpec, Path]]:
     spec = _spec(args)
     if args.context is None:
         return [(spec, args.out)]
-    contexts = sorted({int(part) for part in args.context.split(",")})
+    contexts = sorted(set(_numbers(args.context, "--context")))
     if len(contexts) == 1:
         return [(replace(spec, context_tokens=contexts[0]), args.out)]
     return [
@@ -83,17 +98,31 @@ def _specs(args: argparse.Namespace) -> list[tuple[MeasureSpec, Path]]:
 
 
 def _spec(args: argparse.Namespace) -> MeasureSpec:
-    source = args.spec or args.config
-    document = json.loads(source.read_text())
     if args.spec:
-        return spec_from_json(document, str(source))
+        return spec_from_json(read_json(args.spec, A_SPEC), str(args.spec))
+    source = args.config
+    document = read_json(source, "a model's config.json")
+    if not isinstance(document, dict):
+        raise RecordError(f"{source} holds no JSON object; give a model's config.json.")
     read = shape_of_config(
         document, name=source.resolve().parent.name, tensor_parallel=args.tensor_parallel
     )
     for note in read.notes:
         print(f"note: {note}")
-    sizes = tuple(int(part) for part in args.sizes.split(","))
+    sizes = tuple(_numbers(args.sizes, "--sizes"))
     return MeasureSpec(sizes, target=args.target, model=read.shape)
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    """Raises SettingError naming the option and the part that is no whole number."""
+    numbers = []
+    for part in text.split(","):
+        if not re.fullmatch(r"\s*\d{1,18}\s*", part):
+            raise SettingError(
+                f"{option} holds {part.strip()!r}; write whole numbers such as 1,2,4."
+            )
+        numbers.append(int(part))
+    return numbers
 
 
 def row_text(row: MeasureRow) -> str:

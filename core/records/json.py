@@ -47,12 +47,20 @@ def _checked(cls: type, data: Any, where: str) -> dict[str, Any]:
     return dict(data)
 
 
-def _number(data: Mapping[str, Any], key: str, where: str, whole: bool = False) -> None:
+def _text(data: Mapping[str, Any], key: str, where: str) -> None:
+    if key in data and not isinstance(data[key], str):
+        raise RecordError(f"{where}: {key} is {data[key]!r}; a text is expected.")
+
+
+def _number(
+    data: Mapping[str, Any], key: str, where: str, whole: bool = False, required: bool = False
+) -> None:
     value = data.get(key)
-    if value is None:
+    if value is None and not required:
         return
-    good = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    if not good or not math.isfinite(value):
+    kinds = int if whole else (int, float)
+    good = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+    if not good:
         kind = "a whole number" if whole else "a number"
         raise RecordError(f"{where}: {key} is {value!r}; {kind} is expected.")
 
@@ -75,17 +83,25 @@ def _chosen(choices: type[StrEnum], value: Any, where: str) -> Any:
 def spec_from_json(data: Any, where: str = "spec") -> MeasureSpec:
     """Raises RecordError (shape of the record) or InputError (a value out of range)."""
     values = _checked(MeasureSpec, data, where)
+    if "sizes" not in values:
+        raise RecordError(f'{where}: field "sizes" is missing; give one such as [1, 2, 4].')
     if not isinstance(values.get("sizes"), Sequence) or isinstance(values["sizes"], str):
         raise RecordError(
             f"{where}: sizes is {values.get('sizes')!r}; a list of integers is expected."
         )
     for size in values["sizes"]:
-        if not isinstance(size, int):
+        if not isinstance(size, int) or isinstance(size, bool):
             raise RecordError(f"{where}: sizes holds {size!r}; a list of integers is expected.")
+    _text(values, "target", where)
     for key in ("context_tokens", "block_size_tokens", "samples", "warmup", "seed"):
-        _number(values, key, where, whole=True)
+        if key in values:
+            _number(values, key, where, whole=True, required=True)
+    if values.get("warmup", 0) < 0:
+        raise RecordError(f"{where}: warmup is {values['warmup']}; 0 or more is expected.")
     if "model" in values:
         model = _checked(ModelShape, values["model"], f"{where}.model")
+        for key in ("name", "dtype"):
+            _text(model, key, f"{where}.model")
         for key, value in model.items():
             if key not in ("name", "dtype"):
                 _number(model, key, f"{where}.model", whole=True)

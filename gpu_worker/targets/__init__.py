@@ -53,10 +53,14 @@ class Target(Protocol):
         ...
 
 
+def check_target(name: str) -> str:
+    """The module that builds it. Raises SettingError if there is no target of that name."""
+    kind = name.partition(":")[0]
+    if kind not in MODULES:
+        raise SettingError(f"Target {name!r} is unknown; use one of {', '.join(MODULES)}.")
+    return f"gpu_worker.targets.{MODULES[kind]}"
+
+
 def build(spec: MeasureSpec, device: torch.device) -> Target:
     """The target that the spec names. Raises SettingError if there is none of that name."""
-    kind = spec.target.partition(":")[0]
-    if kind not in MODULES:
-        known = ", ".join(MODULES)
-        raise SettingError(f"Target {spec.target!r} is unknown; use one of {known}.")
-    return importlib.import_module(f"gpu_worker.targets.{MODULES[kind]}").build(spec, device)
+    return importlib.import_module(check_target(spec.target)).build(spec, device)

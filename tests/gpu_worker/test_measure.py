@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from core.errors import SettingError
+from core.errors import InputError, SettingError
 from core.records import PoolPolicy, profile_from_json, to_json_dict
 from gpu_worker import __main__ as worker_main
 from gpu_worker import device, timing
 from gpu_worker.failing import first_cause
+from gpu_worker.files import write_text
 from gpu_worker.measure import main
 from tests.conftest import ROOT
 from tests.gpu_worker.conftest import tiny_spec
@@ -36,16 +37,98 @@ def test_profile_of_real_cpu_times(tmp_path: Path, capsys: pytest.CaptureFixture
     assert [line.split()[0] for line in printed[:2]] == ["2", "1"]
 
 
-@pytest.mark.parametrize("text", ["{", '{"sizes": []}', '{"sizes": [1], "colour": 3}'])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "spec.json is no JSON (line 1: "),
+        ("[" * 100_000, "spec.json is no JSON that can be read"),
+        ("[1]", "spec.json: an object was expected, got list"),
+        ("{}", 'spec.json: field "sizes" is missing; give one such as [1, 2, 4]'),
+        ('{"sizes": []}', "The list of capture sizes is empty"),
+        ('{"sizes": "1,2"}', "sizes is '1,2'; a list of integers"),
+        ('{"sizes": [true]}', "sizes holds True"),
+        ('{"sizes": [999999999]}', "Size 999,999,999 requests cannot be measured; the bound is"),
+        ('{"sizes": [1], "colour": 3}', "unknown field 'colour'; known are"),
+        ('{"sizes": [1], "target": 5}', "target is 5; a text is expected"),
+        ('{"sizes": [1], "target": "vllm"}', "Target 'vllm' is unknown; use one of llama,"),
+        ('{"sizes": [1], "samples": null}', "samples is None; a whole number is expected"),
+        ('{"sizes": [1], "samples": 1e400}', "samples is inf; a whole number is expected"),
+        ('{"sizes": [1], "warmup": -1}', "warmup is -1; 0 or more is expected"),
+        ('{"sizes": [1], "capture": 3}', "capture is 3; use one of ['full', 'piecewise']"),
+        ('{"sizes": [1], "model": {"name": 3}}', "spec.json.model: name is 3; a text"),
+        ('{"sizes": [1], "model": {"num_layers": 0}}', "num_layers is 0; 1 or more is expected"),
+    ],
+)
 def test_bad_spec_is_one_sentence(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit 2, nothing written."""
+    """Exit 2, nothing measured and nothing written; the sentence names file, field and value."""
     spec = tmp_path / "spec.json"
     spec.write_text(text)
     assert main(["--spec", str(spec), "--out", str(tmp_path / "out.json")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1
     assert not (tmp_path / "out.json").exists()
+
+
+def test_a_spec_that_is_no_text_or_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No errno and no name of an exception: what and which file."""
+    spec = tmp_path / "spec.json"
+    options = ["--spec", str(spec), "--out", str(tmp_path / "out.json")]
+    assert main(options) == 2
+    assert f"{spec} cannot be read: no such file or directory" in capsys.readouterr().err
+    spec.write_bytes(b"\xff\xfe\x00")
+    assert main(options) == 2
+    assert f"{spec} is no text in UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        ("gone/profile.json", "there is no folder"),
+        (".", "is a folder; name a file, such as"),
+    ],
+)
+def test_where_nothing_can_be_written_is_said_before_measuring(
+    out: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A profile that took minutes is not lost to a slip in its name."""
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps(to_json_dict(tiny_spec(1))))
+    assert main(["--spec", str(spec), "--out", str(tmp_path / out)]) == 2
+    said = capsys.readouterr()
+    assert words in said.err and said.err.count("\n") == 1 and not said.out
+
+
+def test_a_disk_that_refuses_is_a_sentence() -> None:
+    """What cannot be told before is told when it is written."""
+    with pytest.raises(InputError, match="--out /proc/x/y cannot be written: no such file"):
+        write_text(Path("/proc/x/y"), "")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--context", "512,long"], "--context holds 'long'; write whole numbers"),
+        (["--sizes", "1,-2"], "--sizes holds '-2'; write whole numbers"),
+        (["--target", "vllm"], "Target 'vllm' is unknown"),
+    ],
+)
+def test_bad_options_are_one_sentence(
+    options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which option, and what in it."""
+    config = tmp_path / "config.json"
+    shape = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4}
+    config.write_text(json.dumps(shape | {"intermediate_size": 128, "vocab_size": 96}))
+    out = ["--out", str(tmp_path / "out.json")]
+    assert main(["--config", str(config), *options, *out]) == 2
+    assert words in capsys.readouterr().err
+    config.write_text("[1]")
+    assert main(["--config", str(config), *out]) == 2
+    assert "holds no JSON object" in capsys.readouterr().err
 
 
 def test_measuring_needs_no_job_engine() -> None:
