@@ -24,6 +24,7 @@ __all__ = [
     "kv_tokens",
     "model_memory",
     "request_kv_bytes",
+    "whole_kv_tokens",
 ]
 
 BLOCK_SIZE_TOKENS = 16
@@ -91,6 +92,17 @@ def kv_tokens(
     return blocks, blocks * block_size_tokens
 
 
+def whole_kv_tokens(
+    free_bytes: float, bytes_per_token: float, block_size_tokens: int = BLOCK_SIZE_TOKENS
+) -> int:
+    """KV tokens in whole blocks before any graph is captured.
+
+    free_bytes : for graphs and KV cache together [bytes]
+    Raises SettingError where less than nothing is free.
+    """
+    return kv_tokens(_checked("Free memory", free_bytes), bytes_per_token, block_size_tokens)[1]
+
+
 def request_kv_bytes(
     model: ModelMemory,
     tokens: Sequence[int] | IntArray,
@@ -150,11 +162,10 @@ def capacity_curve(
     free_bytes : for graphs and KV cache together [bytes]
     Raises SettingError, CaptureSizesError.
     """
-    _checked("Free memory", free_bytes)
+    whole = whole_kv_tokens(free_bytes, bytes_per_token, block_size_tokens)
     _checked("Tokens a request", tokens_per_request, above=True)
     taken = np.array([graph_bytes(s, memory, policy) if len(s) else 0.0 for s in sets])
     left = [kv_tokens(free_bytes - used, bytes_per_token, block_size_tokens) for used in taken]
-    whole = kv_tokens(free_bytes, bytes_per_token, block_size_tokens)[1]
     tokens = np.array([tokens for _, tokens in left], np.int64)
     # A request holds whole blocks.
     per_request = math.ceil(tokens_per_request / block_size_tokens)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import compute, state, theme
 from app.inputs.memory_choice import MemoryChoice
-from core.memory import ModelMemory, model_memory
+from core.memory import ModelMemory, model_memory, whole_kv_tokens
 from core.memory_plan import MemoryPlan
 from core.records import PoolPolicy
 
@@ -77,16 +77,30 @@ def memory_inputs(workload: state.Workload | None) -> MemoryChoice:
 def chosen_memory(workload: state.Workload | None) -> MemoryChoice:
     """The choice last made on the Memory page. Raises ModelConfigError."""
     model = chosen_model()
-    card, used, reserve = (
-        state.value(key, DEFAULTS[key]) for key in ("card_gib", "utilization", "reserve_gib")
-    )
     return MemoryChoice(
-        MemoryPlan(card * GIB, used, model.weight_bytes, reserve * GIB, 0.0, 0.0).free_bytes,
+        _free_bytes(model),
         model.kv_bytes_per_token,
         state.value("tokens_per_request", typical_tokens(workload)),
         state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST),
         KV_ORIGIN,
     )
+
+
+def kv_tokens_before_graphs() -> int:
+    """Tokens that the card and model have room for before any graph is captured.
+
+    Raises ModelConfigError, SettingError (nothing is left).
+    """
+    model = chosen_model()
+    return whole_kv_tokens(_free_bytes(model), model.kv_bytes_per_token)
+
+
+def _free_bytes(model: ModelMemory) -> float:
+    """For graphs and KV cache together; below 0 where the model does not fit [bytes]."""
+    card, used, reserve = (
+        state.value(key, DEFAULTS[key]) for key in ("card_gib", "utilization", "reserve_gib")
+    )
+    return MemoryPlan(card * GIB, used, model.weight_bytes, reserve * GIB, 0.0, 0.0).free_bytes
 
 
 def typical_tokens(workload: state.Workload | None) -> float:

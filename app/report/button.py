@@ -17,6 +17,7 @@ from app.inputs.memory import chosen_memory
 from app.report.work import ChosenSet, ExportChoice, PayBack, ServedRuns, Work
 from app.serving import runs as serving
 from app.serving.inputs import serving_limits
+from app.serving.kv_cache import kv_words
 from app.serving.view import latency_limits
 from app.workload import traffic
 from app.workload.other_traffic import with_others
@@ -124,7 +125,7 @@ def _served(
     limits, wanted = serving_limits(), latency_limits()
     plans, _ = serving.plans_of(sets, limits, view)
     runs = serving.results(serving.run_key(trace, limits, view), plans)
-    return ServedRuns(tuple(runs), wanted.ttft_ms, wanted.tpot_ms)
+    return ServedRuns(tuple(runs), kv_words(), wanted.ttft_ms, wanted.tpot_ms)
 
 
 def _export(sets: Sequence[BucketSet]) -> ExportChoice:

@@ -53,7 +53,10 @@ def serving_section(work: Work) -> Section | None:
         Chart(series_figure(runs)),
         said(*runs[0].result.notes, quiet=True),
     ]
-    origin = f"Estimated by simulation with {work.view.cost.origin.value} step times."
+    origin = (
+        f"Estimated by simulation with {work.view.cost.origin.value} step times and a "
+        f"{served.kv_words}, of which each set's graphs take their part."
+    )
     return Section("Serving", tuple(blocks), origin)
 
 

@@ -49,9 +49,13 @@ class PayBack:
 
 @dataclass(frozen=True)
 class ServedRuns:
-    """The runs that the Serve page shows with the present settings."""
+    """The runs that the Serve page shows with the present settings.
+
+    kv_words : how large their KV cache is before graphs, and who says so
+    """
 
     runs: tuple[Served, ...]
+    kv_words: str
     ttft_limit_ms: float
     tpot_limit_ms: float
 

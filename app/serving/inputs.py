@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import streamlit as st
 
 from app import state
+from app.drawing.markdown_text import as_text
+from app.serving import kv_cache
 from app.serving.choice import ServingLimits
 from core.readers.reading import Reading
 from core.records import SizeUnit, Trace
@@ -37,8 +40,10 @@ LIMIT_INPUTS = (
         "Most tokens one step may hold; longer prompts are prefilled in chunks.",
     ),
     (
-        *("kv_tokens", "KV cache [tokens]", 1024, 100_000_000, 10_000, 500_000),
-        "Tokens the KV cache holds; the engine logs it at start-up as 'KV cache size'.",
+        *(kv_cache.KEY, "KV cache [tokens]", kv_cache.LEAST, kv_cache.MOST, 10_000),
+        kv_cache.ASSUMED_TOKENS,
+        "Tokens the KV cache holds before graphs take their part; the engine logs it at start-up "
+        "as 'KV cache size'. Until you type one it follows the Memory page.",
     ),
     (
         *("load_factor", "load factor", 0.05, 100.0, 0.5, 1.0),
@@ -64,7 +69,15 @@ ARRIVAL_INPUTS = (
 )
 
 
-DEFAULTS = {item[0]: item[5] for item in (*LIMIT_INPUTS, *ARRIVAL_INPUTS)}
+DEFAULTS = {item[0]: item[5] for item in ARRIVAL_INPUTS}
+
+
+def _limits_now() -> tuple[tuple, ...]:
+    """The limits with the defaults of this moment: the KV cache follows the Memory page."""
+    room = kv_cache.kv_room().tokens
+    return tuple(
+        (*item[:5], room, item[6]) if item[0] == kv_cache.KEY else item for item in LIMIT_INPUTS
+    )
 
 
 def serving_limits() -> ServingLimits:
@@ -73,7 +86,7 @@ def serving_limits() -> ServingLimits:
     prefix = state.value("prefix_use", AS_TRACE)
     closed = state.value("arrive", OPEN) == CLOSED
     return ServingLimits(
-        *(state.value(item[0], item[5]) for item in LIMIT_INPUTS),
+        *(state.value(item[0], item[5]) for item in _limits_now()),
         mode=state.value("prefill_mode", MODES[0]),
         block_size_tokens=state.value("block_size_tokens", 16),
         whole_prompt_must_fit=state.value("whole_prompt", True),
@@ -87,8 +100,9 @@ def serving_limits() -> ServingLimits:
 
 
 def serving_inputs() -> ServingLimits:
-    """Widgets for the limits, four in a row."""
-    _row(LIMIT_INPUTS)
+    """Widgets for the limits, four in a row, and where the size of the KV cache comes from."""
+    _row(_limits_now(), {kv_cache.KEY})
+    st.caption(as_text(kv_cache.kv_caption()))
     return serving_limits()
 
 
@@ -105,7 +119,8 @@ def arrival_inputs(reading: Reading) -> None:
     if reading.trace is None or reading.trace.arrival_s is not None:
         return
     first, *others = ARRIVAL_INPUTS
-    _row(((*first[:5], said_rate_rps(reading), first[6]), *others), follows=True)
+    rows = ((*first[:5], said_rate_rps(reading), first[6]), *others)
+    _row(rows, {item[0] for item in rows})
 
 
 def said_rate_rps(reading: Reading) -> float:
@@ -142,14 +157,15 @@ def arrival_words(reading: Reading) -> str:
     return f"at {rate_rps:g} requests/s, {who}, "
 
 
-def _row(inputs: tuple[tuple, ...], follows: bool = False) -> None:
+def _row(inputs: tuple[tuple, ...], following: Collection[str] = ()) -> None:
+    """following : keys whose default depends on the work"""
     for place, (key, label, least, most, step, default, help_text) in zip(
         st.columns(len(inputs)), inputs, strict=True
     ):
         place.number_input(
             *(label, least, most),
             step=step,
-            key=state.remember(key, default, follows),
+            key=state.remember(key, default, key in following),
             help=help_text,
         )
         state.keep(key)
@@ -263,7 +279,10 @@ def _prefix_inputs(trace: Trace) -> None:
 
 def advanced_words(limits: ServingLimits) -> str:
     """How the engine prefills, and of the other advanced choices those that are not the default."""
-    words = [f"{limits.mode} prefill"]
+    words = [
+        f"{limits.mode} prefill",
+        kv_cache.kv_words(),
+    ]
     if limits.draft_tokens:
         words.append(f"{limits.draft_tokens} draft tokens, acceptance {limits.acceptance:g}")
     if not limits.prefix_cache:

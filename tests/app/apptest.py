@@ -14,6 +14,10 @@ from tests.conftest import ROOT
 
 TIMEOUT_S = 60
 PAGES = tuple(sorted(path.name for path in (ROOT / "app" / "app_pages").glob("[a-z]*.py")))
+# 80 GiB * 0.9 - 4 GiB - 2 bytes for each of a Llama 8B's 8,029,995,008 weights, in blocks of
+# 16 tokens of 2 * 32 layers * 8 heads * 128 * 2 bytes.
+KV_TOKENS = (68 * 2**30 - 2 * 8_029_995_008) // (16 * 131_072) * 16
+"""KV cache of the simulated engine where nobody chose a card, a model or a size."""
 BATCHES = b"batch,count\n1,1\n3,1\n5,1\n8,1\n"
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.apptest import PAGES, figure, numbers, shown, texts, to_page, with_file
+from tests.app.apptest import KV_TOKENS, PAGES, figure, numbers, shown, texts, to_page, with_file
 
 HEADER = b"timestamp,prompt_tokens,completion_tokens\n"
 ONE_TOKEN = HEADER + b"0.0,100,1\n0.5,200,1\n1.0,300,1\n"
 TOO_LONG = HEADER + b"0.0,600000,10\n0.5,700000,20\n"
 NO_DECODE = "No decode step: no output has more than one token"
-REJECTED = "2 of 2 requests were rejected: longer than the KV cache of 500,000 tokens; raise"
+REJECTED = f"2 of 2 requests were rejected: longer than the KV cache of {KV_TOKENS:,} tokens; raise"
 NEED_STEPS = {"buckets.py", "break_even.py", "memory.py", "serve.py", "workload.py"}
 ASK_STEPS = {"engine.py", "not_faster.py", "measure.py", "sessions.py"}
 

@@ -18,7 +18,7 @@ from app.report.markup import Markup, element, escaped
 from core.buckets import frontier
 from core.records import BucketSet, SizeUnit, StepHistogram
 from core.simulate import Machine, simulate
-from tests.app.apptest import open_app, table_row
+from tests.app.apptest import KV_TOKENS, open_app, table_row
 from tests.app.report_work import HOSTILE, SHOWN, SIZES, hostile_work, plain_work, with_serving
 
 pytestmark = pytest.mark.usefixtures("own_database")
@@ -178,7 +178,7 @@ def test_the_report_tells_what_the_page_shows():
     sizes = compute.engine_default(
         "vllm", None, {"max_num_seqs": 256, "max_num_batched_tokens": 8192}, SizeUnit.REQUESTS
     ).sizes
-    machine = Machine(kv_tokens=500_000, max_num_seqs=256, max_num_batched_tokens=8192)
+    machine = Machine(kv_tokens=KV_TOKENS, max_num_seqs=256, max_num_batched_tokens=8192)
     steps = simulate(trace, machine, work.view.cost, sizes).decode_slots
     best = frontier(steps, max_graphs=64).at(16).sizes
     item = replace(work.sets[0], bucket_set=BucketSet("Best possible, K=16", best))

@@ -10,7 +10,17 @@ from core.records import Trace
 from core.simulate import Machine, simulate
 from core.step_cost import assumed_step_cost
 from core.trace_changes import with_prefix_hit_rate
-from tests.app.apptest import figure, numbers, open_app, shown, table_row, texts, to_page, with_file
+from tests.app.apptest import (
+    KV_TOKENS,
+    figure,
+    numbers,
+    open_app,
+    shown,
+    table_row,
+    texts,
+    to_page,
+    with_file,
+)
 
 pytestmark = pytest.mark.usefixtures("own_database")
 
@@ -59,7 +69,7 @@ def all_figures(at) -> dict[str, float]:
 def test_figures_are_those_of_the_simulation():
     """Percentiles, throughput and steps on the page are core's for the same run."""
     found = all_figures(serve(serve_page()))
-    real = eager(REQUESTS, Machine(500_000))
+    real = eager(REQUESTS, Machine(KV_TOKENS))
     latency = real.latency()
     for name, values in (
         ("TTFT", latency.ttft_ms),
@@ -92,7 +102,7 @@ def test_separate_prefill_and_blocks():
     at.number_input(key="block_size_tokens").set_value(64)
     at.checkbox(key="whole_prompt").set_value(False).run()
     found = all_figures(serve(at))
-    machine = Machine(500_000, block_size_tokens=64, mode="separate", whole_prompt_must_fit=False)
+    machine = Machine(KV_TOKENS, block_size_tokens=64, mode="separate", whole_prompt_must_fit=False)
     real = eager(REQUESTS, machine)
     assert found["TPOT p50 [ms]"] == pytest.approx(real.latency().tpot_ms.p50, abs=0.006)
     assert found["KV tokens held, peak"] == real.peak_kv_tokens
@@ -104,9 +114,11 @@ def test_speculation():
     at.number_input(key="draft_tokens").set_value(3).run()
     at.number_input(key="acceptance").set_value(0.7).run()
     found = all_figures(serve(at))
-    real = eager(REQUESTS, Machine(500_000, draft_tokens=3, acceptance=0.7))
+    real = eager(REQUESTS, Machine(KV_TOKENS, draft_tokens=3, acceptance=0.7))
     assert found["decode steps"] == pytest.approx(real.decode_steps.total_steps, rel=0.05)
-    assert found["decode steps"] < 0.6 * eager(REQUESTS, Machine(500_000)).decode_steps.total_steps
+    assert (
+        found["decode steps"] < 0.6 * eager(REQUESTS, Machine(KV_TOKENS)).decode_steps.total_steps
+    )
     to_page(at, "workload.py")
     sizes = numbers(figure(at, "Step sizes")["data"][0]["x"])
     assert all(size % 4 == 0 for size in sizes)
@@ -118,7 +130,7 @@ def test_prefix_hits():
     at.selectbox(key="prefix_use").set_value("typed").run()
     at.slider(key="prefix_hit_rate").set_value(0.5).run()
     found = all_figures(serve(at))
-    real = eager(with_prefix_hit_rate(REQUESTS, 0.5), Machine(500_000))
+    real = eager(with_prefix_hit_rate(REQUESTS, 0.5), Machine(KV_TOKENS))
     assert found["prompt tokens from the cache"] == real.cached_tokens > 0
     at.selectbox(key="prefix_use").set_value("off").run()
     assert all_figures(serve(at))["prompt tokens from the cache"] == 0
@@ -130,7 +142,7 @@ def test_closed_loop():
     at.segmented_control(key="arrive").set_value("closed").run()
     at.number_input(key="concurrency").set_value(4).run()
     found = all_figures(serve(at))
-    real = eager(REQUESTS, Machine(500_000), concurrency=4)
+    real = eager(REQUESTS, Machine(KV_TOKENS), concurrency=4)
     assert found["makespan [s]"] == pytest.approx(real.makespan_s, abs=0.006)
     at.segmented_control(key="serving_view").set_value("Over time").run()
     running = [t for t in figure(at, "State of the engine")["data"] if t["name"] == EAGER][0]
@@ -147,7 +159,7 @@ def test_lengths_get_arrivals_where_serve_needs_them():
     at.number_input(key="arrival_cv").set_value(2.0)
     at.number_input(key="arrival_seed").set_value(7).run()
     found = all_figures(serve(at))
-    real = eager(gamma_arrivals(lengths, rate_rps=10.0, cv=2.0, seed=7), Machine(500_000))
+    real = eager(gamma_arrivals(lengths, rate_rps=10.0, cv=2.0, seed=7), Machine(KV_TOKENS))
     assert found["makespan [s]"] == pytest.approx(real.makespan_s, abs=0.006)
     other = serve_page(lengths)
     other.segmented_control(key="arrive").set_value("closed").run()
