@@ -8,7 +8,7 @@ from app.drawing.markdown_text import as_text
 from app.drawing.tables import verdict_rows
 from app.drawing.views import chart, table, traffic_caption
 from app.inputs import sets as inputs
-from app.inputs.cost import chosen_cost
+from app.inputs.cost import steps_cost
 from app.web.page_end import end_page
 from app.workload import traffic
 from core.errors import ProjectError
@@ -55,7 +55,7 @@ with st.expander("How graphs come about, and how long the engine runs"):
     uptime_s = state.keep("uptime_h") * 3600
 
 try:
-    view = chosen_cost()
+    view = steps_cost(found.histogram)
     result = compute.bucket_break_even(
         *(found.histogram, picked.sizes, view.cost),
         *(uptime_s, restore_ms, inputs.engine_of(picked)),

@@ -17,7 +17,7 @@ from app.drawing.markdown_text import as_text
 from app.drawing.tables import comparison_rows
 from app.drawing.views import table, traffic_caption
 from app.inputs import sets as inputs
-from app.inputs.cost import chosen_cost
+from app.inputs.cost import steps_cost
 from app.report.button import report_button
 from app.web.page_end import end_page
 from app.workload import traffic
@@ -42,7 +42,7 @@ if not sets:
     end_page()
 
 try:
-    view = chosen_cost()
+    view = steps_cost(found.histogram)
 except ProjectError as error:
     st.error(str(error))
     end_page()
@@ -86,7 +86,7 @@ key = state.remember("bucket_view", PADDING)
 st.segmented_control("Show", list(VIEWS), key=key, required=True)
 try:
     show_editable(VIEWS[state.keep("bucket_view")](), steps, view, origin)
-    other_section(steps, sets, view, origin)
+    other_section(steps, sets, origin)
     worth_section(steps, views, view)
 except ProjectError as error:
     st.warning(str(error))

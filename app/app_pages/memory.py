@@ -8,7 +8,7 @@ from app.drawing.markdown_text import as_text
 from app.drawing.tables import capacity_rows
 from app.drawing.views import chart, table
 from app.inputs import sets as inputs
-from app.inputs.cost import chosen_cost
+from app.inputs.cost import steps_cost
 from app.inputs.memory import memory_inputs
 from app.web.page_end import end_page
 from app.workload import traffic
@@ -26,7 +26,7 @@ workload = state.session().workload
 sets = inputs.chosen_sets(found.histogram, workload.reading.captured if workload else None)
 try:
     choice = memory_inputs(workload)
-    view = chosen_cost()
+    view = steps_cost(found.histogram)
     best = compute.best_frontier(found.histogram)
     curves = compute.capacity_curves(best, choice, view.memory)
     marks = [compute.capacity_mark(s, state.colour_of(s.name), choice, view.memory) for s in sets]

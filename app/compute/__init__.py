@@ -8,6 +8,8 @@ from app.compute.cost import (
     model_config,
     profiles_that_ship,
     profiles_to_compare,
+    steps_view,
+    tokens_view,
 )
 from app.compute.decision import (
     MAX_GRAPHS,
@@ -88,6 +90,8 @@ __all__ = [
     "simulated_steps",
     "simulation",
     "step_us",
+    "steps_view",
+    "tokens_view",
     "weighed",
     "with_arrivals",
     "with_hit_rate",

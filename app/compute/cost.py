@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,13 +15,16 @@ from app.inputs.cost_choice import CostChoice
 from core import memory as memory_core
 from core.cards import card_named
 from core.cost.family import family_of
+from core.cost.of_prefill import cost_by_tokens, decodes, memory_by_tokens
 from core.errors import ModelConfigError
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import (
     GraphMemory,
     PoolPolicy,
     Profile,
+    SizeUnit,
     StepCost,
+    StepHistogram,
 )
 from core.roofline import roofline_step_cost
 from core.simulate import PrefillCost, family_times
@@ -46,12 +49,17 @@ def profiles_to_compare() -> Mapping[str, Profile]:
 
 @dataclass(frozen=True)
 class CostView:
-    """The step cost and graph memory in use; prefill None leaves it to the simulation."""
+    """The step cost and graph memory in use.
+
+    prefill : None leaves it to the simulation
+    prompts : prefill chunks measured for the same model and card
+    """
 
     name: str
     cost: StepCost
     memory: GraphMemory
     prefill: PrefillCost | None = None
+    prompts: Profile | None = None
 
 
 @st.cache_data(max_entries=16, hash_funcs=HASH)
@@ -60,7 +68,8 @@ def cost_view(choice: CostChoice) -> CostView:
     if choice.profile is not None:
         family = family_of(choice.profile, choice.relatives)
         cost, prefill = family_times(family, choice.context_tokens)
-        return CostView(choice.name, cost, memory_from_profile(choice.profile), prefill)
+        memory = memory_from_profile(choice.profile)
+        return CostView(choice.name, cost, memory, prefill, family.prompts)
     if choice.model is not None:
         model = choice.model
         return CostView(choice.name, model.cost, assumed_graph_memory(), model.prefill)
@@ -75,6 +84,25 @@ def cost_view(choice: CostChoice) -> CostView:
         return CostView(choice.name, cost, assumed_graph_memory())
     terms = asdict(choice.assumption) if choice.assumption else {}
     return CostView(choice.name, assumed_step_cost(**terms), assumed_graph_memory())
+
+
+def steps_view(choice: CostChoice, steps: StepHistogram) -> CostView:
+    """The same choice as these steps take it: by rows of decode steps, or by tokens.
+
+    Raises InputError.
+    """
+    return cost_view(choice) if decodes(steps) else tokens_view(choice, steps.unit)
+
+
+@st.cache_data(max_entries=16, hash_funcs=HASH)
+def tokens_view(choice: CostChoice, unit: SizeUnit) -> CostView:
+    """For steps that may hold prompts, whose sizes are in `unit`. Raises InputError."""
+    view = cost_view(choice)
+    return replace(
+        view,
+        cost=cost_by_tokens(unit, view.cost, view.prefill, view.prompts),
+        memory=memory_by_tokens(view.memory, view.prompts),
+    )
 
 
 def model_config(text: str) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import streamlit as st
@@ -30,6 +30,7 @@ from core.records import (
     GraphMemory,
     PoolPolicy,
     Profile,
+    SizeUnit,
     StepCost,
     StepHistogram,
     Trace,
@@ -190,7 +191,12 @@ def held_out(
 
 @st.cache_data(max_entries=8, show_spinner="Choosing again on unseen draws …", hash_funcs=HASH)
 def rescored(histogram: StepHistogram, profile: Profile, choice: BestChoice) -> str:
-    """What the promise of a measured choice is worth, in a sentence. Raises InputError."""
+    """What the promise of a measured choice is worth, in a sentence. Raises InputError.
+
+    profile : of these steps: prefill chunks where a step is a prompt, which is one of its tokens
+    """
+    if histogram.unit is SizeUnit.LENGTH:
+        histogram = replace(histogram, unit=SizeUnit.TOKENS)
     return check_choice(histogram, profile, max_graphs=choice.num_graphs).sentence()
 
 

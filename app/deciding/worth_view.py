@@ -54,7 +54,7 @@ def worth_section(
     for sentence in advice(trade):
         st.markdown(f"- {sentence}")
     st.caption(f"Step times, memory and start-up in this advice are {trade.origin}.")
-    trust_section(histogram, best, view)
+    trust_section(histogram, best)
 
 
 def _defaults(histogram: StepHistogram, sets: Sequence[BucketSet]) -> list[BucketSet]:

@@ -11,6 +11,8 @@ from app.inputs.cost_choice import Assumption, CostChoice, Roofline
 from app.inputs.memory import model_config_text
 from app.measuring.known_profiles import family, known_profiles, profile_choice
 from core.cards import CARDS
+from core.cost.of_prefill import can_price, decodes
+from core.records import Profile, SizeUnit, StepHistogram
 
 ASSUMED = "Assumed: memory-bound 8B decode step"
 ROOFLINE = "Estimated: roofline of model and card"
@@ -79,8 +81,30 @@ def _context_input(name: str) -> None:
 
 
 def chosen_cost() -> compute.CostView:
-    """The step cost last chosen. Raises InputError."""
+    """The step cost last chosen, of decode steps: what simulations take. Raises InputError."""
     return compute.cost_view(_choice())
+
+
+def steps_cost(steps: StepHistogram) -> compute.CostView:
+    """The same choice as it prices these steps: by rows, or by tokens where they may hold prompts.
+
+    Raises InputError.
+    """
+    return compute.steps_view(_choice(), steps)
+
+
+def tokens_cost(unit: SizeUnit) -> compute.CostView:
+    """The same choice for steps that may hold prompts, sizes in `unit`. Raises InputError."""
+    return compute.tokens_view(_choice(), unit)
+
+
+def measured_profile(steps: StepHistogram) -> Profile | None:
+    """The profile that the price of these steps is fitted to; None where nothing was measured."""
+    profile = known_profiles().get(str(state.value("cost_name", ASSUMED)))
+    if profile is None or decodes(steps):
+        return profile
+    prompts = family(profile).prompts
+    return prompts if prompts is not None and can_price(prompts) else None
 
 
 def _choice() -> CostChoice:

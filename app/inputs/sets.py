@@ -11,7 +11,7 @@ from app import compute, state
 from app.deciding.best_choice import best_choice, best_inputs, k_inputs
 from app.drawing.markdown_text import as_text
 from app.inputs import kept_sets
-from app.inputs.cost import chosen_cost
+from app.inputs.cost import steps_cost
 from app.inputs.engine_choice import EngineChoice
 from app.inputs.engine_defaults import engine_default, shared_settings
 from app.inputs.parsing import parse_sizes
@@ -143,8 +143,8 @@ def _make_set(name: str, histogram: StepHistogram, captured: BucketSet | None) -
         return BucketSet(POWERS, tuple(2**i for i in range((top - 1).bit_length() + 1)))
     if name == BEST:
         choice = best_choice()
-        view = chosen_cost()
         steps = with_others(histogram)
+        view = steps_cost(steps)
         sizes = compute.best_set(steps, choice, view.cost, view.memory)
         return BucketSet(f"{BEST}, K={choice.num_graphs}", sizes, histogram.unit)
     if name == OWN:

@@ -35,7 +35,7 @@ def show() -> None:
     if state.value("learn_rare_set", names[0]) not in names:
         state.set_values({"learn_rare_set": names[0]})
     picked = sets[names.index(choice("Bucket set", names, "learn_rare_set"))]
-    view = inputs.chosen_cost()
+    view = inputs.steps_cost(traffic.histogram)
     result = compute.bucket_break_even(
         traffic.histogram, picked.sizes, view.cost, engine=inputs.engine_of(picked)
     )

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import compute, state
 from app.deciding.best_choice import best_choice
+from app.inputs.cost import steps_cost
 from app.serving import runs as serving
 from app.serving.choice import ServingLimits, cost_of, machine_of
 from app.workload.step_simulation import DECODE, simulated_steps
@@ -58,9 +59,7 @@ def sweep_spec(
         prefix_hit_rate=limits.prefix_hit_rate if limits.prefix_cache else None,
         ttft_limit_s=state.value("ttft_limit_ms", 1000.0) / 1e3,
         tpot_limit_s=state.value("tpot_limit_ms", 50.0) / 1e3,
-        sets_by_load=tuple(
-            _best_sets(_steps_at(load, trace, histogram, limits), view) for load in loads
-        ),
+        sets_by_load=tuple(_best_sets(_steps_at(load, trace, histogram, limits)) for load in loads),
     )
 
 
@@ -79,8 +78,8 @@ def _steps_at(
     return simulated_steps(trace, scaled, DECODE)
 
 
-def _best_sets(steps: StepHistogram, view: compute.CostView) -> tuple[SweepSet, ...]:
+def _best_sets(steps: StepHistogram) -> tuple[SweepSet, ...]:
     """The best sets of growing size. Raises ProjectError."""
-    frontier = compute.best_frontier(steps, best_choice(), view.cost)
+    frontier = compute.best_frontier(steps, best_choice(), steps_cost(steps).cost)
     sizes = dict.fromkeys(frontier.at(k).sizes for k in GRAPH_COUNTS)
     return sweep_sets([BucketSet(f"best {len(found)}", found) for found in sizes if found])

@@ -11,7 +11,7 @@ from app import compute, state
 from app.charts.memory import CapacityMark
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
-from app.inputs.cost import chosen_cost
+from app.inputs.cost import steps_cost
 from app.inputs.memory import chosen_memory
 from app.inputs.sets import BEST
 from app.sessions import current as sessions
@@ -122,7 +122,7 @@ def _worked_out(name: str, colour: str, document: TuningSession) -> Side:
         return Side(name, colour, document, "no step sizes", "", None, None, ())
     steps = found.histogram
     try:
-        view = chosen_cost()
+        view = steps_cost(steps)
         frontier = compute.best_frontier(steps)
     except ProjectError as error:
         st.warning(as_text(str(error)))

@@ -11,6 +11,7 @@ from app.inputs.cost import chosen_cost
 from app.serving.inputs import advanced_words, arrival_words, coming_words, serving_limits
 from app.web.page_end import end_page
 from app.workload.step_simulation import DECODE, MIXED, PROMPT, requests_in, simulated, steps_of
+from core.cost.of_prefill import decodes
 from core.errors import ProjectError
 from core.histogram import steps_from_lengths
 from core.records import SizeUnit, StepHistogram, Trace
@@ -37,6 +38,20 @@ def bucketed_kinds(workload: state.Workload) -> list[str]:
     if reading.prompt_lengths is not None and not reading.prompt_lengths.is_share:
         kinds.append(PROMPT)
     return kinds
+
+
+def unit_by_tokens(workload: state.Workload) -> SizeUnit | None:
+    """What steps count that are priced by tokens; None for decode steps, or where there are none.
+
+    As the widget of the Workload page has it now, which may be before the page keeps it; nothing
+    is simulated to tell.
+    """
+    steps = workload.reading.steps
+    if steps is not None:
+        return None if decodes(steps) else steps.unit
+    kinds = bucketed_kinds(workload)
+    kind = st.session_state.get("bucketed", state.value("bucketed", kinds[0])) if kinds else None
+    return {MIXED: SizeUnit.TOKENS, PROMPT: SizeUnit.LENGTH}.get(kind or "")
 
 
 def current_traffic(stop: bool = True) -> Traffic | None:

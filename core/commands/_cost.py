@@ -10,7 +10,7 @@ from typing import Any
 
 from core.calibration.model import StepModel, is_model, model_from_json
 from core.cost.family import ProfileFamily, family_of
-from core.cost.of_prefill import cost_for, memory_for
+from core.cost.of_prefill import cost_for, decodes, memory_by_tokens
 from core.errors import RecordError, SettingError
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import GraphMemory, Profile, StepCost, StepHistogram, profile_from_json
@@ -37,10 +37,12 @@ class Costs:
 
         Raises SettingError.
         """
+        if decodes(steps):
+            return self
         return replace(
             self,
             cost=None if self.cost is None else self.priced(steps, self.cost),
-            memory=memory_for(steps, self.memory, self.prompts),
+            memory=memory_by_tokens(self.memory, self.prompts),
         )
 
     def priced(self, steps: StepHistogram, decode: StepCost) -> StepCost:

@@ -57,19 +57,26 @@ def cost_for(
     prompts : prefill chunks measured for the same model and card, which win over `prefill`
     Raises SettingError.
     """
-    if decodes(steps):
-        return decode
+    return decode if decodes(steps) else cost_by_tokens(steps.unit, decode, prefill, prompts)
+
+
+def cost_by_tokens(
+    unit: SizeUnit,
+    decode: StepCost,
+    prefill: PrefillCost | None = None,
+    prompts: Profile | None = None,
+) -> StepCost:
+    """The same for steps that may hold prompts, whose sizes are in `unit`. Raises SettingError."""
     if prompts is not None and can_price(prompts):
-        return measured_token_cost(prompts, decode, steps.unit)
-    return token_step_cost(decode, prefill, steps.unit)
+        return measured_token_cost(prompts, decode, unit)
+    return token_step_cost(decode, prefill, unit)
 
 
-def memory_for(
-    steps: StepHistogram, memory: GraphMemory, prompts: Profile | None = None
-) -> GraphMemory:
-    """Graph memory by what the steps count: measured on prefill chunks, else a token as a row."""
-    if decodes(steps):
-        return memory
+def memory_by_tokens(memory: GraphMemory, prompts: Profile | None = None) -> GraphMemory:
+    """Memory of graphs of so many tokens: measured on prefill chunks, else a token as a row.
+
+    memory : of decode graphs
+    """
     if prompts is not None and any(row.pool_bytes is not None for row in prompts.rows):
         return memory_from_profile(prompts)
     return replace(
@@ -138,10 +145,10 @@ def _source(prefill: PrefillCost, unit: SizeUnit, shortest: float, submit: float
     pairs = alone and prefill.us_per_pair > 0
     attention = f" + {1e3 * prefill.us_per_pair:.3g} ns a pair of its tokens" if pairs else ""
     return (
-        f"prefill {prefill.origin.value}: replay {base:,.0f} us + {prefill.us_per_token:.3g} us a "
-        f"token{attention}, at least the shortest decode step ({shortest:,.0f} us), eager at least "
-        f"{submit:,.0f} us to submit ({ASSUMED_FROM if assumed else prefill.source}); captures as "
-        f"of decode graphs; {LEFT_OUT[unit]}"
+        f"by tokens, replay {base:,.0f} us + {prefill.us_per_token:.3g} us a token{attention}, at "
+        f"least the shortest decode step ({shortest:,.0f} us), eager at least {submit:,.0f} us to "
+        f"submit; prefill {prefill.origin.value} ({ASSUMED_FROM if assumed else prefill.source}), "
+        f"captures as of decode graphs; {LEFT_OUT[unit]}"
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cost.family import family_of
-from core.cost.of_prefill import MAX_TOKENS, cost_for, decodes, memory_for, token_step_cost
+from core.cost.of_prefill import MAX_TOKENS, cost_for, decodes, memory_by_tokens, token_step_cost
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import (
     DeviceInfo,
@@ -74,8 +74,6 @@ def test_which_steps_count_rows_of_decode_steps():
     assert not decodes(TOKENS) and not decodes(LENGTHS)
     for steps in (StepHistogram.from_batches([1]), drafted):
         assert cost_for(steps, DECODE, PREFILL) is DECODE
-        memory = assumed_graph_memory()
-        assert memory_for(steps, memory) is memory
 
 
 def test_tokens_by_hand():
@@ -141,14 +139,14 @@ def test_chunks_that_tell_too_little_are_not_priced_by():
 def test_graph_memory_by_tokens():
     """Measured where chunks were, else a token is taken for a row, which is no measurement."""
     assumed = assumed_graph_memory()
-    taken = memory_for(TOKENS, assumed)
+    taken = memory_by_tokens(assumed)
     assert taken.pool_bytes.tolist() == assumed.pool_bytes.tolist()
     assert taken.origin is Origin.ASSUMED and "a graph of so many tokens" in taken.source
     measured = dataclasses.replace(assumed, origin=Origin.MEASURED)
-    assert memory_for(LENGTHS, measured).origin is Origin.ESTIMATED
-    found = memory_for(TOKENS, assumed, chunks(64, 128))
+    assert memory_by_tokens(measured).origin is Origin.ESTIMATED
+    found = memory_by_tokens(assumed, chunks(64, 128))
     assert found.origin is Origin.MEASURED and found.pool_bytes.tolist() == [64_000, 128_000]
-    assert memory_for(TOKENS, assumed, chunks(64, pool_bytes=None)).origin is Origin.ASSUMED
+    assert memory_by_tokens(assumed, chunks(64, pool_bytes=None)).origin is Origin.ASSUMED
 
 
 def test_the_shipped_prefill_chunks_price_prompts():
@@ -162,7 +160,7 @@ def test_the_shipped_prefill_chunks_price_prompts():
     assert replay_us_at(cost, [2048])[0] == pytest.approx(rows[2048].replay_us, rel=1e-3)
     assert replay_us_at(decode, [2048])[0] > 1.3 * replay_us_at(cost, [2048])[0]
     assert "measured on NVIDIA H200" in cost.source
-    memory = memory_for(LENGTHS, memory_from_profile(family.profile), family.prompts)
+    memory = memory_by_tokens(memory_from_profile(family.profile), family.prompts)
     assert memory.pool_bytes[-1] == rows[2048].pool_bytes
 
 
