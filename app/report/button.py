@@ -12,7 +12,7 @@ from app.deciding.best_choice import best_choice
 from app.deciding.export_view import NEWEST
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
-from app.inputs.cost import chosen_cost, known_profiles
+from app.inputs.cost import chosen_cost, measured_profile, steps_cost
 from app.inputs.memory import chosen_memory
 from app.report.work import ChosenSet, ExportChoice, PayBack, ServedRuns, Work
 from app.serving import runs as serving
@@ -75,7 +75,7 @@ def _work(workload: state.Workload, found: Traffic, sets: Sequence[BucketSet]) -
     """The choices of this browser session. Raises ProjectError where there is no step cost."""
     session = state.session()
     kept = session.open_id is not None
-    view = chosen_cost()
+    view = steps_cost(found.histogram)
     return Work(
         name=session.open_name if kept else "",
         notes=session.open_notes if kept else "",
@@ -88,10 +88,10 @@ def _work(workload: state.Workload, found: Traffic, sets: Sequence[BucketSet]) -
         best=best_choice(),
         best_for=with_others(found.histogram),
         view=view,
-        profile=known_profiles().get(view.name),
+        profile=measured_profile(found.histogram),
         memory=_memory(workload),
         pay_back=_pay_back(sets),
-        served=_served(workload, found, sets, view),
+        served=_served(workload, found, sets, chosen_cost()),
         engine=inputs.today(),
         export=_export(sets),
     )

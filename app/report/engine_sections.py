@@ -54,7 +54,7 @@ def serving_section(work: Work) -> Section | None:
         said(*runs[0].result.notes, quiet=True),
     ]
     origin = (
-        f"Estimated by simulation with {work.view.cost.origin.value} step times and a "
+        f"Estimated by simulation with {runs[0].result.times.origin.value} step times and a "
         f"{served.kv_words}, of which each set's graphs take their part."
     )
     return Section("Serving", tuple(blocks), origin)

@@ -3,9 +3,15 @@ cost, and say which."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from app.report import button
+from app.report.build import build_report
+from app.report.work import Work
 from app.workload.step_simulation import DECODE, MIXED, PROMPT
+from core.records import SizeUnit
 from tests.app.apptest import open_app, table_row, texts, with_file
 
 PROMPTS = b"prompt_length,count\n1000,300\n"
@@ -34,7 +40,7 @@ def test_prompt_lengths_on_buckets_by_hand():
     assert mean_step_ms(at, "Best possible, K=16") == pytest.approx(exact, abs=0.02)
     # 1,024 rows of a decode step would take 5.8 + 1,024 x 0.044 = 50.9 ms.
     assert f"This traffic counts prompts by length, so its steps are {SAID}" in texts(at)
-    assert "by tokens, replay 5,844 us + 19.2 us a token" in texts(at)
+    assert "by tokens, replay 5,844 µs + 19.2 µs a token" in texts(at)
 
 
 def test_break_even_and_memory_of_prompts():
@@ -66,6 +72,28 @@ def test_measured_chunks_price_prompts():
     assert "unseen measurements say" in texts(at)
     on_page(at, "memory")
     assert "Measured: NVIDIA H200, llama-8b" in texts(at)
+
+
+def test_a_report_takes_the_same_price(monkeypatch):
+    """The work that a report is made from holds the cost by tokens, and the chunks behind it."""
+    works = []
+
+    def kept(**parts):
+        works.append(Work(**parts))
+        return works[-1]
+
+    monkeypatch.setattr(button, "Work", kept)
+    at = with_file(PROMPTS, "prompts.csv")
+    at.selectbox(key="cost_name").set_value(EIGHT_B).run()
+    on_page(at, "buckets")
+    work = works[-1]
+    assert work.view.cost.unit is SizeUnit.LENGTH
+    assert work.profile is not None and work.profile.spec.target == "llama-prefill"
+    sections = {
+        section.title: section for section in build_report(work, datetime.now(UTC)).sections
+    }
+    assert "tokens measured on NVIDIA H200" in sections["Step times"].origin
+    assert any(title.startswith("Break-even: ") for title in sections)
 
 
 def test_the_choice_of_what_is_bucketed_reaches_the_price():
