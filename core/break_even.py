@@ -34,7 +34,7 @@ def break_even(capture_us: float, eager_us: float, graph_us: float) -> BreakEven
     """
     for label, value in (("capture", capture_us), ("eager", eager_us), ("graph", graph_us)):
         if not math.isfinite(value) or value < 0:
-            raise SettingError(f"The {label} time is {value} us; give a number of 0 or more.")
+            raise SettingError(f"The {label} time is {value} µs; give a number of 0 or more.")
     net = eager_us - graph_us
     if net <= 1e-12 * max(eager_us, graph_us):  # closer than the last digit: no gain
         return BreakEven(min(net, 0.0), None, None)

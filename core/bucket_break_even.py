@@ -156,7 +156,7 @@ def _beside(
 def _without_text(found: Sequence[int], without: float, larger: Sequence[BucketBreakEven]) -> str:
     """Where the steps would run, what that takes, and whether a bucket among them is to go."""
     where = " or ".join(f"run in {n}" if n != EAGER else "run eager" for n in found)
-    more = f"{without:,.0f} us more" if without > 0 else "no longer, so it can go"
+    more = f"{without:,.0f} µs more" if without > 0 else "no longer, so it can go"
     stay = (Verdict.AT_START, Verdict.ON_FIRST_USE)
     gone = [row for row in larger if row.size in found and row.verdict not in stay]
     notes = (f" The verdict on {row.size} itself is: {row.verdict.value}." for row in gone)

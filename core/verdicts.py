@@ -69,7 +69,7 @@ def verdict_of(
 
 
 def _no_less(net_us: float) -> str:
-    return f"{-net_us:,.1f} us more than" if net_us < 0 else "as long as"
+    return f"{-net_us:,.1f} µs more than" if net_us < 0 else "as long as"
 
 
 def _span(seconds: float) -> str:

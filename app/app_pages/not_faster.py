@@ -21,9 +21,11 @@ try:
 except ProjectError as error:
     st.error(str(error))
     end_page()
-if known.steps is None or known.steps.origin is Origin.ASSUMED:
+unit = known.steps.unit.value if known.steps is not None else "requests"
+told = known.steps is not None or known.engine is not None
+if not told or (known.steps is not None and known.steps.origin is Origin.ASSUMED):
     st.info(
         "No steps yet: load traffic, or the example, on the Workload page, or give an engine's log "
         "above."
     )
-show_answer(found, known.steps.unit.value if known.steps is not None else "requests")
+show_answer(found, unit, with_sentence=told)

@@ -16,7 +16,7 @@ LABELS: Mapping[str, str] = {
     "pieces": "cut into pieces",
     "copy": "inputs copied in",
     "outside": "outside of the graph",
-    "fallback": "eager, no graph",
+    "fallback": "eager, beyond its kernels",
 }
 COLOURS: Mapping[str, str] = {
     "kernels": theme.GRAPH,
@@ -38,7 +38,7 @@ def mean_split_figure(split: TimeSplit) -> go.Figure:
     for name in PARTS:
         values = [eager.get(name, 0.0), split.mean(name)]
         if any(values):
-            label = "waiting for the host" if name == "fallback" else LABELS[name]
+            label = LABELS[name]
             figure.add_trace(
                 go.Bar(
                     y=[WITHOUT, WITH],

@@ -18,7 +18,7 @@ from app.workload import traffic
 from core.cost.family import ProfileFamily
 from core.errors import ProjectError
 from core.not_faster import Answer, Group, GroupAnswer, Known, Verdict
-from core.not_faster.gather import Part, gather, ran_without
+from core.not_faster.gather import Part, gather, in_own_unit, ran_without
 from core.padding import PaddingReport
 from core.records import StepCost, StepHistogram
 
@@ -139,19 +139,25 @@ def _replayed(
     if name == AS_SAID:
         return steps, None, ""
     found = compute.replayed(steps, sets[name].sizes, inputs.engine_of(sets[name]))
-    return found.steps, found.report, f"the {len(sets[name])} sizes of {name}"
+    own = in_own_unit(steps, found.steps)
+    return own, found.report, f"the {len(sets[name])} sizes of {name}"
 
 
-def show_answer(found: Answer, unit: str) -> None:
-    """The sentence, where the time goes, and the four groups, the gravest first."""
-    say = {True: st.success, False: st.error, None: st.info}[found.helps]
-    say(as_text(found.sentence))
+def show_answer(found: Answer, unit: str, with_sentence: bool = True) -> None:
+    """The sentence, where the time goes, and the four groups, the gravest first.
+
+    with_sentence : False where the page has said already that there is nothing to judge
+    """
+    if with_sentence:
+        say = {True: st.success, False: st.error, None: st.info}[found.helps]
+        say(as_text(found.sentence))
     if found.split is not None:
         chart(mean_split_figure(found.split), "split_mean", found.split.source)
         chart(size_split_figure(found.split, unit), "split_sizes", found.split.source)
         st.caption(
-            "Green is what no graph can save. A step without a graph is told apart into its "
-            "kernels and what it takes beyond them, most of it the host's."
+            "Green is what no graph can save. Red is what a step without a graph takes beyond its "
+            "kernels: mostly the host submitting them one by one, which a replay does at once. "
+            "Whether it is the host, the box on host submission tells."
         )
     for item in found.groups:
         _show_group(item)

@@ -147,7 +147,7 @@ def _prefill(
 ) -> tuple[PrefillCost, float | None]:
     if len(mixed) < FEWEST:
         assumed = assumed_prefill(cost, 0)
-        source = f"{assumed.source}; context of a decode step fitted, {context_us:.3g} us a token"
+        source = f"{assumed.source}; context of a decode step fitted, {context_us:.3g} µs a token"
         return replace(assumed, context_us_per_token=context_us, source=source), None
     terms = (np.ones(len(mixed)), mixed.tokens, mixed.prompts, mixed.pairs, mixed.context)
     found = _plane(terms, mixed.us)
@@ -159,7 +159,7 @@ def _prefill(
         context_us,
         0,
         Origin.FITTED,
-        f"prefill and context fitted: {token:.3g} us a token, {context_us:.3g} us a token of "
+        f"prefill and context fitted: {token:.3g} µs a token, {context_us:.3g} µs a token of "
         "context",
         us_per_prompt=prompt,
         us_per_pair=pair,

@@ -52,8 +52,8 @@ def _graphs_at_all(trade: TradeOff) -> str | None:
     if gain > SMALL_GAIN:
         return None
     return (
-        f"Graphs bring little here: with the best list a mean step takes {last.step_us:,.0f} us, "
-        f"without any graph {trade.eager_us:,.0f} us ({percent_text(-gain)})."
+        f"Graphs bring little here: with the best list a mean step takes {last.step_us:,.0f} µs, "
+        f"without any graph {trade.eager_us:,.0f} µs ({percent_text(-gain)})."
     )
 
 
@@ -99,8 +99,8 @@ def _gain(trade: TradeOff, point: TradePoint) -> str | None:
             f"as many gains {100 * max(gain, 0.0):.1f} % of step time."
         )
     return (
-        f"{point.name}: the best list of as many graphs takes {best.step_us:,.0f} us a step "
-        f"instead of {point.step_us:,.0f} us ({percent_text(-gain)})."
+        f"{point.name}: the best list of as many graphs takes {best.step_us:,.0f} µs a step "
+        f"instead of {point.step_us:,.0f} µs ({percent_text(-gain)})."
     )
 
 
@@ -117,7 +117,7 @@ def _knee(trade: TradeOff) -> str:
     point = trade.knee
     rest = point.step_us / trade.floor_us - 1
     return (
-        f"The knee lies at {point.num_graphs} graphs: a mean step of {point.step_us:,.0f} us, "
+        f"The knee lies at {point.num_graphs} graphs: a mean step of {point.step_us:,.0f} µs, "
         f"{percent_text(rest)} above a graph for every size. Step times are {trade.origin}."
     )
 

@@ -48,8 +48,8 @@ class ChoiceCheck:
     def sentence(self) -> str:
         """In words."""
         text = (
-            f"promised {self.promised_us:,.0f} us a step; unseen measurements say "
-            f"{self.rescored_us:,.0f} us ({self.low_us:,.0f} to {self.high_us:,.0f})"
+            f"promised {self.promised_us:,.0f} µs a step; unseen measurements say "
+            f"{self.rescored_us:,.0f} µs ({self.low_us:,.0f} to {self.high_us:,.0f})"
         )
         if self.gain is None or self.wins is None:
             return text

@@ -46,9 +46,9 @@ def text(result: dict[str, Any]) -> str:
     if result["saves_from"] is None and not result["net_us"]:
         return "never: a replay takes as long as an eager step"
     if result["saves_from"] is None:
-        return f"never: a replay is slower by {-result['net_us']:g} us a step"
+        return f"never: a replay is slower by {-result['net_us']:g} µs a step"
     lines = [
-        f"each replay saves {result['net_us']:g} us; even at step {result['even_at']:,g}, "
+        f"each replay saves {result['net_us']:g} µs; even at step {result['even_at']:,g}, "
         f"saving from step {result['saves_from']:,}"
     ]
     if result["pays_back_s"] is not None:

@@ -117,7 +117,7 @@ def text(result: dict[str, Any]) -> str:
     lines = [result["sentence"]]
     for number, item in enumerate(result["groups"], start=1):
         lost = item["lost_us"]
-        loses = f", {lost:,.0f} us a step" if lost else ""
+        loses = f", {lost:,.0f} µs a step" if lost else ""
         lines.append(f"{number}. {item['group']}: {item['verdict']}{loses}")
         lines += [f"   {found['text']} ({found['origin']})" for found in item["evidence"]]
         lines += [f"   to do: {words}" for words in item["todo"]]

@@ -61,8 +61,8 @@ def assumed_step_cost(
         np.maximum(device, host),
         np.full(len(sizes), capture_ms),
         Origin.ASSUMED,
-        f"assumed: replay {step_us:g} us + {step_us_per_row:g} us a row, eager at least "
-        f"{launch_us:g} us + {launch_us_per_row:g} us a row to submit, {capture_ms:g} ms a capture "
+        f"assumed: replay {step_us:g} µs + {step_us_per_row:g} µs a row, eager at least "
+        f"{launch_us:g} µs + {launch_us_per_row:g} µs a row to submit, {capture_ms:g} ms a capture "
         "(defaults follow an 8B model in bf16 on one H200 under vLLM 0.23)",
         copy_us,
         unit,

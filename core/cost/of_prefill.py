@@ -145,8 +145,8 @@ def _source(prefill: PrefillCost, unit: SizeUnit, shortest: float, submit: float
     pairs = alone and prefill.us_per_pair > 0
     attention = f" + {1e3 * prefill.us_per_pair:.3g} ns a pair of its tokens" if pairs else ""
     return (
-        f"by tokens, replay {base:,.0f} us + {prefill.us_per_token:.3g} us a token{attention}, at "
-        f"least the shortest decode step ({shortest:,.0f} us), eager at least {submit:,.0f} us to "
+        f"by tokens, replay {base:,.0f} µs + {prefill.us_per_token:.3g} µs a token{attention}, at "
+        f"least the shortest decode step ({shortest:,.0f} µs), eager at least {submit:,.0f} µs to "
         f"submit; prefill {prefill.origin.value} ({ASSUMED_FROM if assumed else prefill.source}), "
         f"captures as of decode graphs; {LEFT_OUT[unit]}"
     )

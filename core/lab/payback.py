@@ -67,7 +67,7 @@ def payback(model: StepModel = DEFAULT_MODEL) -> Payback:
         Step("saves from step", even.saves_from),
     )
     if even.saves_from is None:
-        answer = f"Never: a replay takes {-net:g} us more than the eager step it stands for."
+        answer = f"Never: a replay takes {-net:g} µs more than the eager step it stands for."
     else:
         answer = (
             f"{model.capture_us:g} / {net:g} = {even.even_at:,.6g} is even; step "

@@ -156,7 +156,7 @@ def _derivation(
         "Part of the step decides in Python. What does it cost to leave that part out?",
         (
             f"{segments} segments are captured, the decision between them runs eagerly",
-            f"a boundary costs {us_per_piece:g} us, the step takes {step_ms:g} ms: both assumed",
+            f"a boundary costs {us_per_piece:g} µs, the step takes {step_ms:g} ms: both assumed",
         ),
         steps,
         f"The full graph froze the decision and is wrong in {wrong_full} of {len(rounds)} steps; "

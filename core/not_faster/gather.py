@@ -234,7 +234,13 @@ def _report(
         try:
             rule = ENGINES[rules.engine]
             found = engine_padding(rule, steps, None, rules.version, rules.settings)
-            return found.steps, found.report, said
+            return in_own_unit(steps, found.steps), found.report, said
         except ProjectError:
             pass  # a histogram that this engine has no graphs for: sizes alone still tell
     return steps, padding_report(steps, engine.captured), said
+
+
+def in_own_unit(steps: StepHistogram, replayed: StepHistogram) -> StepHistogram:
+    """The steps as they came, where an engine counts each request as one token: every chart of
+    them then names the same unit."""
+    return steps if np.array_equal(steps.sizes, replayed.sizes) else replayed

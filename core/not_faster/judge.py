@@ -11,7 +11,7 @@ from core.not_faster.replayed import eager_share, judge_replay
 from core.not_faster.submission import judge_host
 from core.not_faster.time_split import TimeSplit, split_time
 from core.not_faster.times import times_of
-from core.not_faster.words import share_text, us_text
+from core.not_faster.words import capitalised, share_text, some, sourced, us_text
 from core.step_cost import check_units
 
 JUDGES = (judge_replay, judge_host, judge_kernels, judge_boundary)
@@ -58,8 +58,8 @@ def _split(known: Known) -> tuple[TimeSplit | None, tuple[str, ...]]:
             "or its replays are longer than the engine's whole steps."
         )
     notes += [
-        f"Steps: {steps.origin.value}, {steps.source or 'as given'}.",
-        f"Step times: {times.cost.origin.value}, {times.cost.source}.",
+        f"Steps, {sourced(steps.origin, steps.source or 'as given')}.",
+        f"Step times, {sourced(times.cost.origin, times.cost.source)}.",
     ]
     return split_time(steps, known.report, times, eager_share(known)), tuple(notes)
 
@@ -129,6 +129,8 @@ def _sentence(
 
 def _at_best(split: TimeSplit) -> str:
     best, eager = max(split.possible_us, 0.0), split.mean("eager")
+    if best <= 0:
+        return f"even a graph of every size would save nothing of {us_text(eager)} a step"
     return (
         f"a graph of every size would save {us_text(best)} of {us_text(eager)} a step "
         f"({share_text(best / eager)})"
@@ -164,11 +166,11 @@ def _without_times(known: Known, replay: GroupAnswer, share: float | None) -> st
     if share is None:
         return f"It cannot be told yet. Missing: {replay.missing[0]}."
     if replay.verdict is Verdict.CAUSE:
-        return f"{share_text(share)} of the steps replay no graph."
+        return f"{capitalised(some(share))} replay no graph."
     what = "step times: choose a measured profile of this model and card"
     if known.cost is not None:
         what = "captured sizes" if known.report is None else "eager step times"
     return (
-        f"{share_text(1 - share)} of the steps replay a graph; whether that saves time cannot be "
+        f"{capitalised(some(1 - share))} replay a graph; whether that saves time cannot be "
         f"told without {what}."
     )

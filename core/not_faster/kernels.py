@@ -10,7 +10,7 @@ from core.cost.row_bound import NEAR
 from core.not_faster.answer import Evidence, Group, GroupFacts, Verdict
 from core.not_faster.known import Known
 from core.not_faster.time_split import TimeSplit
-from core.not_faster.words import share_text, sizes_text, us_text
+from core.not_faster.words import capitalised, share_text, sizes_text, some, those_are, us_text
 from core.padding import PaddingReport
 from core.records import Origin
 
@@ -110,7 +110,7 @@ def _slower(split: TimeSplit) -> tuple[list[Evidence], float]:
     share = float(counts.sum()) / float(split.steps.sum())
     mean = float(worse_us[slower] @ counts) / float(counts.sum())
     text = (
-        f"{share_text(share)} of the steps, sizes {sizes_text(split.sizes[slower])}, take longer "
+        f"{capitalised(some(share))}, sizes {sizes_text(split.sizes[slower])}, take longer "
         f"on their graph than eagerly, by {us_text(mean)}."
     )
     return [Evidence(text, split.origin)], share
@@ -121,9 +121,14 @@ def _limit(known: Known, split: TimeSplit) -> Iterator[Evidence]:
     bound = device <= (1.0 + NEAR) * split.kernels_us
     share = float(split.steps[bound].sum()) / float(split.steps.sum())
     best, eager = us_text(max(split.possible_us, 0.0)), us_text(split.mean("eager"))
+    meaning = (
+        "a step without a graph takes no longer than its kernels"
+        if share
+        else "a step without a graph takes longer than its kernels"
+    )
     yield Evidence(
-        f"{share_text(share)} of the steps are GPU-bound: run eagerly they take no longer than "
-        f"their kernels. At best graphs save {best} of {eager} a step.",
+        f"{capitalised(those_are(share))} GPU-bound: {meaning}. At best graphs save {best} of "
+        f"{eager} a step.",
         split.origin,
     )
     bandwidth = _bandwidth(known, split)

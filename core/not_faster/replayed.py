@@ -11,7 +11,7 @@ from core.failures.capture_errors import Rank
 from core.not_faster.answer import Evidence, Group, GroupFacts, Verdict
 from core.not_faster.known import EngineFacts, Known
 from core.not_faster.time_split import TimeSplit
-from core.not_faster.words import share_text, sizes_text
+from core.not_faster.words import capitalised, share_text, sizes_text, some
 from core.padding import EAGER
 from core.records import Origin
 
@@ -126,16 +126,14 @@ def _counted(known: Known) -> Iterator[Evidence]:
     replays = known.engine.replays if known.engine is not None else None
     if replays is not None:
         origin = Origin.ESTIMATED if replays.sampled else Origin.MEASURED
-        steps = "the steps" if replays.steps is None else f"{replays.steps:,} steps"
-        yield Evidence(
-            f"{share_text(1 - replays.eager_share)} of {steps} replayed a graph ({replays.what}).",
-            origin,
-        )
+        steps = "the steps" if replays.steps is None else f"the {replays.steps:,} steps"
+        text = f"{some(1 - replays.eager_share, steps)} replayed a graph ({replays.what})."
+        yield Evidence(capitalised(text), origin)
     report, steps = known.report, known.steps
     off = known.engine is not None and known.engine.off is not None
     if report is None or steps is None or off:
         return
-    words = f"By their size, {share_text(report.coverage)} of {report.steps:,} steps have a graph"
+    words = f"By their size, {some(report.coverage, f'the {report.steps:,} steps')} have a graph"
     where = f" among {known.sizes_source}" if known.sizes_source else ""
     yield Evidence(f"{words}{where}.", steps.origin)
     missed = report.bucket_by_size == EAGER

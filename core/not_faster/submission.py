@@ -10,7 +10,7 @@ from core.cost.row_bound import REPLAY_IS_DEVICE, Bound, crossover, row_bound
 from core.not_faster.answer import Evidence, Group, GroupFacts, Verdict
 from core.not_faster.known import EngineFacts, Known
 from core.not_faster.time_split import TimeSplit
-from core.not_faster.words import share_text, us_text
+from core.not_faster.words import share_text, those_are, us_text
 from core.records import FloatArray, MeasureRow, Origin, StepHistogram
 from core.speed import flatness
 
@@ -34,6 +34,8 @@ def judge_host(known: Known, split: TimeSplit | None) -> GroupFacts:
     waits = _share_that_waits(rows, known.steps) if rows else 0.0
     if rows:
         evidence += _from_rows(rows, known)
+    elif split is not None and not evidence:
+        evidence.append(_beyond_kernels(split))
     if waits > 0:
         text = f"{share_text(waits)} of the replays still wait for their launches."
         evidence.append(Evidence(text, Origin.MEASURED))
@@ -86,9 +88,9 @@ def _from_rows(rows: Sequence[MeasureRow], known: Known) -> Iterator[Evidence]:
     weights = _weights(rows, known.steps)
     bounds = [bound for row in rows if (bound := row_bound(row)) is not None]
     launch = float(weights @ [bound.bound is Bound.LAUNCH for bound in bounds])
-    whose = "measured sizes" if known.steps is None else "steps"
+    whose = "measured size" if known.steps is None else "step"
     yield Evidence(
-        f"Run eagerly, {share_text(launch)} of the {whose} are launch-bound: submitting takes "
+        f"Run eagerly, {those_are(launch, whose)} launch-bound: submitting takes "
         f"{us_text(_mean(weights, [bound.host_us for bound in bounds]))}, the kernels "
         f"{us_text(_mean(weights, [bound.device_us for bound in bounds]))}.",
         Origin.MEASURED,
@@ -109,6 +111,16 @@ def _from_rows(rows: Sequence[MeasureRow], known: Known) -> Iterator[Evidence]:
     turn = crossover(rows)
     if turn is not None and known.family is not None:
         yield Evidence(turn.sentence(known.family.profile.spec.unit), Origin.MEASURED)
+
+
+def _beyond_kernels(split: TimeSplit) -> Evidence:
+    """What step times alone show, where nobody measured what the host needs."""
+    beyond = max(split.mean("eager") - split.mean("kernels") - split.mean("outside"), 0.0)
+    return Evidence(
+        f"A step without a graph takes {us_text(beyond)} beyond its kernels; that it waits for the "
+        "host meanwhile is likely, and only measured host times show it.",
+        split.origin,
+    )
 
 
 def _mean(weights: FloatArray, values: Sequence[float | int | None]) -> float:

@@ -103,7 +103,7 @@ def _check_same(decode: Profile, other: Profile) -> None:
 
 
 def _token_text(found: PrefillCost) -> str:
-    return f"prefill assumed, {found.us_per_token:.3g} us a token"
+    return f"prefill assumed, {found.us_per_token:.3g} µs a token"
 
 
 def _at_most(most_us: float, context_us: float, text: str) -> tuple[float, str]:
@@ -119,7 +119,7 @@ def _context(decode: Profile, others: Sequence[Profile], assumed: PrefillCost) -
         ordered = sorted((decode, *others), key=lambda profile: profile.spec.context_tokens)
         contexts = " and ".join(str(profile.spec.context_tokens) for profile in ordered)
         value = _slope(ordered)
-        return value, f"context fitted to contexts {contexts}, {value:.3g} us a token"
+        return value, f"context fitted to contexts {contexts}, {value:.3g} µs a token"
     model, bandwidth = decode.spec.model, decode.device.copy_gbps
     if bandwidth and model.dtype in BYTES_OF_DTYPE:
         held = kv_bytes_per_token(
@@ -127,9 +127,9 @@ def _context(decode: Profile, others: Sequence[Profile], assumed: PrefillCost) -
             model.tensor_parallel,
         )
         value = held / (bandwidth * 1e3)  # bytes over GB/s: nanoseconds; in us 1e-3 of it
-        return value, f"context estimated from KV bytes over copy bandwidth, {value:.3g} us a token"
+        return value, f"context estimated from KV bytes over copy bandwidth, {value:.3g} µs a token"
     return assumed.context_us_per_token, (
-        f"context assumed, {assumed.context_us_per_token:.3g} us a token"
+        f"context assumed, {assumed.context_us_per_token:.3g} µs a token"
     )
 
 

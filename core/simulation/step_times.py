@@ -96,7 +96,7 @@ def assumed_prefill(
         context,
         reference,
         Origin.ASSUMED,
-        f"prefill assumed: {token:.3g} us a token, and {context:.3g} us a token of context beyond "
+        f"prefill assumed: {token:.3g} µs a token, and {context:.3g} µs a token of context beyond "
         f"{reference} (the ratios of an 8B model in bf16 on one H200 under vLLM 0.23)",
         us_per_prompt=PROMPT_STEPS * smallest,
         us_per_pair=smallest / PAIRS_PER_STEP,
@@ -191,8 +191,8 @@ def _without_context(device: FloatArray, requests: IntArray, prefill: PrefillCos
         first = int(np.argmax(decode[1:] <= 0)) + 1
         raise SettingError(
             f"Reading {prefill.reference_context_tokens} tokens of context would take "
-            f"{known * first:.0f} us of a decode step of {first} requests that takes "
-            f"{device[first]:.0f} us; lower context_us_per_token."
+            f"{known * first:.0f} µs of a decode step of {first} requests that takes "
+            f"{device[first]:.0f} µs; lower context_us_per_token."
         )
     return decode
 

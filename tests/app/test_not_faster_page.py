@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.apptest import figure, numbers, open_app, texts, to_page
+from tests.app.apptest import figure, numbers, open_app, shown, texts, to_page
 from tests.conftest import DATA
 
 PAGE = "not_faster.py"
@@ -107,3 +107,33 @@ def test_without_traffic_the_profile_is_judged_alone():
     assert any("No steps yet" in item.value for item in at.info)
     assert "each measured size counts once" in texts(at).replace("\\", "")
     assert at.success
+
+
+def test_what_is_missing_is_said_once():
+    """Without traffic and files one note says what to bring; each box says what it lacks."""
+    at = open_app(PAGE)
+    assert [shown(item.value).split(":")[0] for item in at.info] == ["No steps yet"]
+    assert texts(at).count("No steps yet") == 1
+    assert "To tell more, give the steps and how they ran" in texts(at)
+
+
+def test_an_assumed_cost_contradicts_nothing():
+    """Nobody measured the host: no bar is named after it, the box says what is likely, "assumed" is
+    not said twice, and no share is 0.0 % or 100.0 %."""
+    at = open_app(PAGE, example="1")
+    words = texts(at)
+    names = {trace["name"] for trace in figure(at, "The mean step")["data"]}
+    assert "eager, beyond its kernels" in names and not any("host" in name for name in names)
+    assert "only measured host times show it" in words
+    assert "Step times, assumed: replay 5800 µs" in words and "assumed, assumed" not in words
+    assert "No step is GPU-bound: a step without a graph takes longer than its kernels." in words
+    assert "By their size, all of the 72,074 steps have a graph" in words
+    assert " 0.0 %" not in words and "100.0 %" not in words
+    assert " us" not in words.replace(" use", "")
+
+
+def test_sizes_are_requests_where_each_is_one_token():
+    """vLLM's list counts tokens, one a request here: the axis says requests, as on other pages."""
+    at = open_app(PAGE, example="1")
+    axis = figure(at, "Where the time of a step goes")["layout"]["xaxis"]
+    assert axis["title"]["text"] == "size of the step [requests]"

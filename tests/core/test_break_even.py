@@ -100,7 +100,7 @@ def test_never_pays():
     row = bucket_break_even(StepHistogram.from_batches([1]), [1], cost).rows[0]
     assert row.verdict is Verdict.LEAVE_EAGER
     assert "Never pays back" in row.reason
-    assert "1,500.0 us" in row.reason
+    assert "1,500.0 µs" in row.reason
 
 
 def test_one_more_bucket():
@@ -166,7 +166,7 @@ def test_a_bucket_is_judged_against_what_its_steps_would_run_in():
     assert one.verdict is Verdict.AT_START
     # 2 in 4: 20 - 10, even at 100 of 150 steps; and 4 is never used itself
     assert (two.alone_from, two.verdict) == (101, Verdict.AT_START)
-    assert two.reason.endswith("take 10 us more. The verdict on 4 itself is: drop: never used.")
+    assert two.reason.endswith("take 10 µs more. The verdict on 4 itself is: drop: never used.")
     assert four.verdict is Verdict.DROP
     few = StepHistogram.from_mapping({1: 150, 2: 150}, duration_s=3600.0 * 24 * 2)
     one = bucket_break_even(few, [1, 2, 4], cost).rows[0]
@@ -174,7 +174,7 @@ def test_a_bucket_is_judged_against_what_its_steps_would_run_in():
     assert one.saves_from == 101 and one.verdict is Verdict.LEAVE_TO_LARGER
     assert one.reason == (
         "Needs 201 steps to save; this traffic has 150, so it pays back after 2.7 days, later than "
-        "the engine's next restart (1.0 days). Without it they would run in 2 and take 5 us more."
+        "the engine's next restart (1.0 days). Without it they would run in 2 and take 5 µs more."
     )
     flat = bucket_break_even(few, [1, 2], flat_cost(10, 20, 1)).rows[0]
     assert flat.verdict is Verdict.LEAVE_TO_LARGER and "as long as the larger" in flat.reason
@@ -187,8 +187,8 @@ def test_what_each_bucket_spares():
     rows = bucket_break_even(StepHistogram.from_batches([2, 4, 8]), [2, 3, 4, 8], cost).rows
     # 2 -> 3: 15 - 10; 4 -> 8: 40 - 20; 8 -> eager: 80 - 40; 3 is never used
     assert [row.without_us for row in rows] == [5, None, 20, 40]
-    assert "Without it they would run in 8 and take 20 us more." in rows[2].reason
-    assert "run eager and take 40 us more" in rows[3].reason
+    assert "Without it they would run in 8 and take 20 µs more." in rows[2].reason
+    assert "run eager and take 40 µs more" in rows[3].reason
     flat = bucket_break_even(StepHistogram.from_batches([1]), [1, 2], flat_cost(10, 20, 1)).rows
     assert "take no longer, so it can go" in flat[0].reason
 

@@ -190,7 +190,7 @@ def test_tune_prices_prompt_lengths_by_their_tokens(ask, histogram_file):
     # 500,500/3,700,000 of it for their attention: 25,795 us. 1,000 rows would take 49,800 us.
     assert found["size_unit"] == "sequence tokens"
     assert found["cost"] == pytest.approx(5844 * (1 + 1000 / 305 + 500_500 / 3.7e6), rel=3e-4)
-    assert found["cost_source"].startswith("by tokens, replay 5,844 us + 19.2 us a token")
+    assert found["cost_source"].startswith("by tokens, replay 5,844 µs + 19.2 µs a token")
     assert "a graph of so many tokens" in found["memory_source"]
     assert "Step times are assumed." in found["advice"][-1]
     measured = ask("tune", *prompts, "--profile", "h200-llama-8b")
@@ -219,7 +219,7 @@ def test_tune_prices_prompt_lengths_by_their_tokens(ask, histogram_file):
         (["kv", "--free-gib", "-8", "--kv-per-request-gib", "1"], "below 0"),
         (
             ["break-even", "--capture-us", "-1", "--eager-us", "1", "--graph-us", "1"],
-            "capture time is -1.0 us",
+            "capture time is -1.0 µs",
         ),
     ],
 )
@@ -269,7 +269,7 @@ def test_words_for_people(capsys):
     assert main(["waste", "--sizes", "1,2,4,8", "--batches", "1,3,5,8"]) == 0
     assert "waste 19.05 % of the replayed slots" in capsys.readouterr().out
     assert main(["break-even", "--capture-us", "600", "--eager-us", "1", "--graph-us", "3"]) == 0
-    assert capsys.readouterr().out.startswith("never: a replay is slower by 2 us")
+    assert capsys.readouterr().out.startswith("never: a replay is slower by 2 µs")
     assert main(["break-even", "--capture-us", "600", "--eager-us", "10", "--graph-us", "10"]) == 0
     assert capsys.readouterr().out.strip() == "never: a replay takes as long as an eager step"
     assert main(["tune", "--batches", "1,3,5,8"]) == 0

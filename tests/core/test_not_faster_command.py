@@ -48,7 +48,7 @@ def test_counted_steps_win_over_sampled_ones(capsys):
     """The run counts 3,054 steps; the log beside it only samples some every ten seconds."""
     files = (LOGS / "vllm-0.23-h200-pow2.log", RUNS / "vllm-0.23-h200-pow2.json.gz")
     for order in (files, files[::-1]):
-        assert "100.0 % of 3,054 steps" in json.dumps(answer(capsys, *order))
+        assert "ll of the 3,054 steps" in json.dumps(answer(capsys, *order))
 
 
 def test_a_profile_as_a_file(capsys, tmp_path):

@@ -94,7 +94,7 @@ def test_fewer_graphs_for_the_same_time():
         "start-up."
     )
     assert any("3 of 6 graphs are never used" in line for line in lines)
-    assert lines[-1].startswith("The knee lies at 2 graphs: a mean step of 138 us, +7.8 % above")
+    assert lines[-1].startswith("The knee lies at 2 graphs: a mean step of 138 µs, +7.8 % above")
 
 
 def test_keep_the_list():
@@ -108,7 +108,7 @@ def test_a_list_that_loses_is_told_what_it_loses():
     """One graph of 64 replays 740 us for what takes 170 us in one graph of 7."""
     lines = advice(traded(BucketSet("Today", (64,))))
     assert any(
-        "the best list of as many graphs takes 170 us a step instead of 740 us (-77.0 %)" in line
+        "the best list of as many graphs takes 170 µs a step instead of 740 µs (-77.0 %)" in line
         for line in lines
     )
 
