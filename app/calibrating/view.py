@@ -125,9 +125,10 @@ def _run_beside(found: Calibration) -> None:
     st.subheader("The whole run, real and simulated", anchor=False)
     st.caption(
         "Simulated with the fitted step times from the run's arrivals, lengths and limits alone; "
-        "the steps of its first half are those the times were fitted to. The distance is half the "
-        "sum of differences of shares: 0 the same, 1 disjoint; two real runs of the same requests "
-        "are about 0.12 apart."
+        "the steps of its first half are those the times were fitted to. Makespan: from the first "
+        "arrival to the last token. TTFT: until a request's first token. TPOT: each token after "
+        "it. Distance of running requests: the share of steps that run another number of requests "
+        "than in the real run, 0 to 1; two real runs of the same requests are about 0.12 apart."
     )
     origin = f"real: {found.name}; simulated with fitted step times"
     table(comparison_rows(found.comparison), "calibration_run", origin)

@@ -87,19 +87,26 @@ def _from_run(
     made = _made(evidence, fit, sizes, kinds)
     result = simulate(run.trace, machine, made.cost, sizes or None, prefill=fit.prefill)
     notes = made.notes
-    if (machine.max_num_seqs, machine.max_num_batched_tokens) != (
-        *(given.max_num_seqs, given.max_num_batched_tokens),
-    ):
-        notes += (
-            f"The steps follow from max_num_seqs {machine.max_num_seqs:,} and "
-            f"max_num_batched_tokens {machine.max_num_batched_tokens:,}: these are used, not "
-            f"{given.max_num_seqs:,} and {given.max_num_batched_tokens:,}.",
-        )
+    notes += _limits_found(given, machine)
     try:
         found = compare(result, run, samples)
     except SettingError as error:
         return replace(made, machine=machine, notes=(*notes, str(error)))
     return replace(made, comparison=found, machine=machine, notes=notes)
+
+
+def _limits_found(given: Machine, found: Machine) -> tuple[str, ...]:
+    """What to say of limits that were set and that the recorded steps contradict."""
+    pairs = (
+        ("max_num_seqs", given.max_num_seqs, found.max_num_seqs),
+        ("max_num_batched_tokens", given.max_num_batched_tokens, found.max_num_batched_tokens),
+    )
+    return tuple(
+        f"The recorded steps do not follow from {name} {before:,}, as it is set for this fit; they "
+        f"do from {now:,}, so the fit and the simulation use that."
+        for name, before, now in pairs
+        if now != before
+    )
 
 
 def _halves(

@@ -119,7 +119,11 @@ def test_the_example_predicts_its_run():
     assert abs(found.tpot_p50.error) < 0.05 and abs(found.tpot_p99.error) < 0.10
     assert abs(found.ttft_p50.error) < 0.15 and found.batch_distance < 0.12
     assert EXAMPLE.machine is not None and EXAMPLE.machine.max_num_batched_tokens == 2048
-    assert any("max_num_batched_tokens 2,048: these are used" in note for note in EXAMPLE.notes)
+    assert EXAMPLE.notes[-1] == (
+        "The recorded steps do not follow from max_num_batched_tokens 8,192, as it is set for this "
+        "fit; they do from 2,048, so the fit and the simulation use that."
+    )
+    assert not any("max_num_seqs" in note for note in EXAMPLE.notes)  # 256 was set, and ran
     assert EXAMPLE.cost.origin is Origin.FITTED
     assert EXAMPLE.prefill is not None and EXAMPLE.prefill.origin is Origin.FITTED
     decode, prefill = EXAMPLE.kinds
