@@ -19,7 +19,9 @@ TITLE = "A rare bucket: capture it at start?"
 def show() -> None:
     st.markdown(
         "A bucket that few steps use costs its capture and its memory all the same. Whether its "
-        "steps pay for it, your own traffic tells."
+        "steps pay for it, your own traffic tells. Without it they would pad up to the next larger "
+        "bucket, which may cost them next to nothing, or run eagerly above the largest: that is "
+        "what the capture is weighed against."
     )
     traffic = current_traffic(stop=False)
     if traffic is None:
@@ -55,7 +57,8 @@ def _verdict(row: BucketBreakEven, share: float, unit: str) -> None:
             "rarest used bucket": f"{row.size:,} {unit}",
             "its steps": f"{row.hits:,} ({theme.share_text(share)})",
             "capture": theme.us_text(row.capture_us),
-            "saves from step": "never" if row.saves_from is None else f"{row.saves_from:,}",
+            "without it, a step more": theme.us_text(row.without_us),
+            "pays back from step": "never" if row.alone_from is None else f"{row.alone_from:,}",
         }
     )
     st.info(f"**{row.verdict.value.capitalize()}.** {row.reason}")

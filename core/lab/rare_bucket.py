@@ -37,8 +37,15 @@ def rare_bucket(result: SetBreakEven, source: str) -> RareBucket:
         Step("steps that it serves", row.hits, "steps"),
         Step("share of all steps", 100 * share, "%"),
         Step("capturing it", row.capture_us, "us"),
-        Step("net gain: eager - graph", row.net_us, "us a step"),
-        Step("saves from step", row.saves_from),
+        Step("against running eagerly: eager - graph", row.net_us, "us a step"),
+        Step("that alone pays back from step", row.saves_from),
+        Step(
+            "without this bucket alone (next larger bucket, or eager above all): what a step takes "
+            "more",
+            row.without_us,
+            "us a step",
+        ),
+        Step("that pays back from step, which decides", row.alone_from),
         Step("verdict", row.verdict.value),
     )
     return RareBucket(
@@ -47,7 +54,11 @@ def rare_bucket(result: SetBreakEven, source: str) -> RareBucket:
         Derivation(
             "rare bucket",
             "A rare bucket: capture it at start?",
-            (source, "a bucket is captured at start where this traffic alone pays it back"),
+            (
+                source,
+                "a bucket is captured at start where this traffic alone pays it back, against what "
+                "its steps would run in if it were missing",
+            ),
             steps,
             f"Bucket {row.size}: {row.verdict.value}. {row.reason}",
         ),

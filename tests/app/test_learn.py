@@ -216,6 +216,9 @@ def test_the_rare_bucket_of_own_traffic():
     size = metric(at, "rarest used bucket").split()[0].replace(",", "")
     assert min(numbers(bars["y"])) == numbers(bars["y"])[bars["x"].index(size)]
     assert any(word in at.info[0].value for word in ("Capture", "Leave eager"))
+    # the figures shown are those that the verdict rests on
+    assert f"take {metric(at, 'without it, a step more')} more" in at.info[0].value
+    assert f"Needs {metric(at, 'pays back from step')} steps" in at.info[0].value
 
 
 def test_the_lesson_is_kept_between_pages():

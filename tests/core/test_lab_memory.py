@@ -250,6 +250,20 @@ def test_the_rare_bucket_is_the_least_used():
     assert found.row.verdict.value in found.derivation.answer
 
 
+def test_the_rare_bucket_is_weighed_against_the_next_larger_one():
+    """Steps of 4 in a bucket of 4 would pad to 8: 44 us a row, 4 rows, 176 us more; 80 ms of
+    capture are paid from step 454.5.. on, while against eager steps 12 would do."""
+    steps = StepHistogram.from_mapping({4: 5, 8: 100})
+    found = rare_bucket(bucket_break_even(steps, (4, 8), assumed_step_cost()), "test")
+    values = {step.text: step.value for step in found.derivation.steps}
+    (without,) = (value for text, value in values.items() if text.startswith("without this bucket"))
+    assert without == pytest.approx(4 * 44.0)
+    assert values["that pays back from step, which decides"] == 80_000 // 176 + 1 == 455
+    # eager at 4: 12,900 + 4 x 9.5; graph: 5,800 + 4 x 44
+    assert values["against running eagerly: eager - graph"] == pytest.approx(12_938 - 5_976)
+    assert values["that alone pays back from step"] == 80_000 // 6_962 + 1 == 12
+
+
 def test_a_set_that_serves_nothing_has_no_rare_bucket():
     """Where all steps run eager, no bucket is rare."""
     steps = StepHistogram.from_mapping({100: 5})
