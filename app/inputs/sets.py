@@ -45,7 +45,7 @@ def engine_of(bucket_set: BucketSet) -> EngineChoice | None:
     if bucket_set.name == TODAY:
         return today()
     for name in ENGINES:
-        if bucket_set.name == _set_label(name):
+        if bucket_set.name == set_label(name):
             return EngineChoice(name, None, None, shared_settings(name))
     return None
 
@@ -56,7 +56,8 @@ def engines_of(sets: Sequence[BucketSet]) -> dict[str, EngineChoice]:
     return {name: choice for name, choice in found.items() if choice is not None}
 
 
-def _set_label(name: str) -> str:
+def set_label(name: str) -> str:
+    """A set as it is called before it is made, by what it is chosen by."""
     if name in ENGINES:
         return f"{ENGINES[name].label} default"
     return f"{BEST}, K graphs" if name == BEST else name
@@ -109,7 +110,7 @@ def _name_inputs(captured: BucketSet | None) -> list[str]:
     st.multiselect(
         "Bucket sets to compare",
         options,
-        format_func=_set_label,
+        format_func=set_label,
         key=state.remember("sets", default),
     )
     return state.keep("sets")
@@ -125,7 +126,7 @@ def chosen_sets(
         try:
             sets.append(_make_set(name, histogram, captured))
         except ProjectError as error:
-            st.warning(as_text(f"{_set_label(name)}: {error}"))
+            st.warning(as_text(f"{set_label(name)}: {error}"))
     return sets
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from app import theme
 from app.sessions.compare import Side
-from app.sessions.setting_words import value_words, words_for
+from app.sessions.setting_values import setting_name, value_words
 from core.records.session_changes import changes
 from core.session_figures import SideBySide, Unit, side_by_side
 
@@ -26,7 +26,7 @@ def compare_rows(first: Side, second: Side, only_different: bool) -> list[Row]:
     rows: list[Row] = [
         {
             "about": "settings" if change.field.startswith("settings.") else "session",
-            "what": words_for(change.field),
+            "what": setting_name(change.field),
             first.name: value_words(change, change.before),
             second.name: value_words(change, change.after),
             "difference": "differs",

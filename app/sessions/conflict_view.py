@@ -7,7 +7,8 @@ import streamlit as st
 from app import state
 from app.drawing.markdown_text import as_text
 from app.sessions import conflict as session_conflict
-from app.sessions.setting_words import readable, words_for
+from app.sessions.setting_values import readable
+from app.sessions.setting_words import words_for
 from core.errors import ProjectError
 from core.store.session_states import SessionConflict
 

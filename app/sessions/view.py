@@ -13,7 +13,7 @@ from app.drawing.markdown_text import as_text
 from app.drawing.views import table
 from app.sessions import current as sessions
 from app.sessions.current import Role, SessionConflict
-from app.sessions.setting_words import readable
+from app.sessions.setting_values import readable
 from app.web import identity
 from core.errors import ProjectError
 

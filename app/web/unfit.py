@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import state
 from app.drawing.markdown_text import as_text
+from app.sessions.setting_words import setting_words
 
 SHOWN_CHARS = 40
 
@@ -28,7 +29,7 @@ def show_unfit() -> None:
     """What was put aside, so that nobody wonders why a number differs."""
     aside = state.session().set_aside
     if aside:
-        texts = (f"{key} = {str(value)[:SHOWN_CHARS]}" for key, value in aside.items())
+        texts = (f"{setting_words(k)} = {str(v)[:SHOWN_CHARS]}" for k, v in aside.items())
         st.caption(
             f"Settings that cannot be used here, so the default holds: {as_text(', '.join(texts))}."
         )

@@ -61,7 +61,7 @@ def test_by_hand(two):
     assert row(at, "My list", "graphs")["difference"] == "+1"
     assert row(at, "traffic", "steps")["difference"] == "+2"
     assert row(at, "session", "traffic")[a] == "one.csv"
-    assert row(at, "settings", "own list of sizes")[b] == "1, 2, 4, 5, 8"
+    assert row(at, "settings", "'My list'")[b] == "1, 2, 4, 5, 8"
     assert not [r for r in rows(at) if r["difference"] == "same"]
     at.toggle(key="compare_only").set_value(False).run()
     assert row(at, "My list", "coverage")["difference"] == "same"
@@ -113,7 +113,7 @@ def test_a_session_beside_its_own_past(two):
     to_page(first, "buckets.py")
     first.text_input(key="own_sizes").set_value("1, 8").run()
     at = compared(first=first_id, second=first_id, first_version="2", second_version="3")
-    change = row(at, "settings", "own list of sizes")
+    change = row(at, "settings", "'My list'")
     assert list(change.values())[2:4] == ["1, 2, 4, 8", "1, 8"]
     assert row(at, "My list", "graphs")["difference"] == "−2"
     same = compared(first=first_id, second=first_id)
@@ -182,4 +182,4 @@ def test_a_card_that_is_too_small_is_never_swapped_for_the_default():
     for what in ("KV capacity", "concurrent requests"):
         one, other = [v for k, v in row(at, "My list", what).items() if "version" in k]
         assert one != "–" and other == "–", what
-    assert row(at, "settings", "card memory [GiB]")
+    assert row(at, "settings", "card memory")

@@ -74,7 +74,8 @@ def test_an_odd_setting_is_kept_beside_a_change(every_setting):
     session_id = the_store().create("local", odd, reading)
     at = open_app("buckets.py", session=session_id)
     assert at.number_input(key="best_k").value == 16
-    assert "best_k = many" in shown(texts(at)) and "policy = of tomorrow" in shown(texts(at))
+    said = shown(texts(at))
+    assert "graphs in the best set, K = many" in said and "pool = of tomorrow" in said
     at.text_input(key="own_sizes").set_value("1, 8").run()
     settings = the_store().load(session_id, "local").document.settings
     assert settings == {

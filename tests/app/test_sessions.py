@@ -53,7 +53,7 @@ def test_the_second_writer_is_told_and_chooses():
     to_page(first, "buckets.py")
     first.number_input(key="best_k").set_value(7).run()
     second.text_input(key="own_sizes").set_value("1, 8").run()
-    assert "graphs of the best set: 7 (new)" in texts(second)
+    assert "graphs in the best set, K: 7 (was the default)" in texts(second)
     press(second, "Join both")
     assert second.number_input(key="best_k").value == 7
     assert second.text_input(key="own_sizes").value == "1, 8"

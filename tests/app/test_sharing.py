@@ -110,7 +110,8 @@ def test_an_editor_changes_and_does_not_own():
     assert keys(editor) == [] and "Delete it for everybody" not in labels(editor)
     to_page(owner, "sessions.py")
     row = table_row(owner, "version", 2)
-    assert row["who"].startswith("guest ") and row["changes"] == "graphs of the best set: 3 (new)"
+    assert row["who"].startswith("guest ")
+    assert row["changes"] == "graphs in the best set, K: 3 (was the default)"
     press(owner, "Show it")
     to_page(owner, "buckets.py")
     assert owner.number_input(key="best_k").value == 3

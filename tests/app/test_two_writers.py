@@ -49,8 +49,8 @@ def test_the_second_writer_is_told_on_every_page(two, pages):
         second.number_input(key="cost_step_us").set_value(1000.0 + k).run()
         said = texts(second)
         assert "local saved version" in said, page
-        assert f"graphs of the best set: {k - 1} -> {k}" in said or f"set: {k} (new)" in said, page
-        assert set(labels(second)) >= WAYS and "cost step us" in said, page
+        assert any(f"best set, K: {text}" in said for text in (f"{k - 1} → {k}", f"{k} (was")), page
+        assert set(labels(second)) >= WAYS and "assumed step cost, replay: fixed" in said, page
         second.number_input(key="cost_capture_ms").set_value(2000.0 + k).run()
         assert the_store().head(session_id, "local").version == before, page
         press(second, "Join both")
@@ -79,7 +79,7 @@ def test_both_changed_the_same(two):
     _, second, session_id = two
     conflict(two)
     (join,) = [button for button in second.button if button.label == "Join both"]
-    assert "graphs of the best set: yours is taken" in shown(join.help)
+    assert "graphs in the best set, K: yours is taken" in shown(join.help)
     press(second, "Join both")
     assert (settings(session_id)["best_k"], settings(session_id)["own_sizes"]) == (9, "1, 8")
     assert the_store().load_version(session_id, 2, "local").settings["best_k"] == 7
