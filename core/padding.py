@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.errors import CaptureSizesError
 from core.records import IntArray, SizeUnit, StepHistogram, normalised_sizes
+from core.text.counting import counted
 
 EAGER = -1
 """What `bucket_of` gives for a size that no capture size holds."""
@@ -103,15 +104,17 @@ class PaddingReport:
 
     def summary(self) -> str:
         """One sentence for captions."""
+        graphs = counted(len(self.capture_sizes), "graphs")
         text = (
-            f"{len(self.capture_sizes)} graphs: {100 * self.waste:.1f} % of the replayed slots are "
+            f"{graphs}: {100 * self.waste:.1f} % of the replayed slots are "
             f"padding, {100 * self.coverage:.1f} % of the steps run a graph"
         )
         if self.eager_steps:
             largest = self.capture_sizes[-1]
             text += f"; {self.eager_steps:,} steps above {largest} run eager"
         if self.unused:
-            text += f"; {len(self.unused)} graphs are never used"
+            are = "is" if len(self.unused) == 1 else "are"
+            text += f"; {counted(len(self.unused), 'graphs')} {are} never used"
         return f"{text}."
 
 

@@ -18,6 +18,7 @@ from app.serving.view import latency_limit_inputs, show_runs
 from app.web.page_end import end_page
 from app.workload import traffic
 from core.errors import ProjectError
+from core.text.counting import counted
 
 st.title("Serve", anchor=False)
 st.caption(
@@ -62,8 +63,8 @@ if st.button("Serve the requests with each set", type="primary", key="serve"):
 runs = serving.results(key, plans)
 if len(runs) < len(plans):
     st.info(
-        f"{len(trace):,} requests, {len(plans)} ways to serve them, {len(runs)} of them done with "
-        "these settings. Press the button to run the others."
+        f"{counted(len(trace), 'requests')}, {counted(len(plans), 'ways')} to serve them, {len(runs)} of them "
+        "done with these settings. Press the button to run the others."
     )
 if runs:
     show_runs(runs, wanted)

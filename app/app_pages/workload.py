@@ -11,6 +11,7 @@ from app.web.page_end import end_page
 from app.workload import traffic
 from app.workload.reading_view import show_reading
 from app.workload.upload import upload_inputs
+from core.text.counting import counted
 
 st.title("Workload", anchor=False)
 st.caption(
@@ -57,7 +58,7 @@ if found is None:
         )
     end_page()
 chart(steps_figure(found.histogram), "steps")
-st.caption(f"{found.histogram.total_steps:,} steps, {as_text(found.note)}.")
+st.caption(f"{counted(found.histogram.total_steps, 'steps')}, {as_text(found.note)}.")
 if found.simulation is not None:
     for sentence in found.simulation.notes:
         st.caption(sentence)

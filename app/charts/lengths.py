@@ -50,6 +50,7 @@ def _log10(value: float) -> float:
 
 def ranges_figure(ranges: RangeCounts, colour: str) -> go.Figure:
     """Counts of lengths known by range only: the edges are shown, nothing between them."""
+    what = ranges.what.replace("_", " ")  # facts are named like "prompt" and "step_tokens"
     labels = [
         f"{low:,.0f} < tokens ≤ {high:,.0f}"
         for low, high in zip(ranges.lows, ranges.highs, strict=True)
@@ -66,12 +67,13 @@ def ranges_figure(ranges: RangeCounts, colour: str) -> go.Figure:
             marker={"color": colour, "line": {"width": 1, "color": theme.GRID}},
             customdata=labels,
             hovertemplate="%{customdata}: %{y:,}<extra></extra>",
-            name=ranges.what,
+            name=what,
         )
     )
-    theme.styled(figure, title=f"{ranges.what.capitalize()} by range (bounds only)", height=300)
+    theme.styled(figure, title=f"{what.capitalize()} by range (bounds only)", height=300)
     figure.update_layout(bargap=0, showlegend=False)
-    figure.update_xaxes(title=f"{ranges.what} tokens", type="log", dtick=1)
+    counted = what if what.endswith("tokens") else f"{what} tokens"
+    figure.update_xaxes(title=counted, type="log", dtick=1)
     figure.update_yaxes(title="count")
     return figure
 

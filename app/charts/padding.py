@@ -15,6 +15,7 @@ from core.buckets import Frontier
 from core.padding import PaddingReport
 from core.records import BucketSet, FloatArray, StepHistogram
 from core.slot_bins import SlotBins, slot_bins
+from core.text.counting import counted
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def padding_figure(views: Sequence[SetView], histogram: StepHistogram) -> go.Fig
     figure = rows_figure(
         [*traces, *_padding_legend(views[0].colour, any_eager)],
         [
-            f"{view.bucket_set.name}: {len(view.bucket_set)} graphs, "
+            f"{view.bucket_set.name}: {counted(len(view.bucket_set), 'graphs')}, "
             f"waste {theme.share_text(view.report.waste)}"
             for view in views
         ],

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from app import theme
 from core.choice.trade_off import TradeOff, TradePoint
+from core.text.counting import counted
 
 HOVER = (
     "%{customdata[2]} graphs: mean step %{y:.4g} ms<br>graph memory %{customdata[0]}, "
@@ -83,7 +84,7 @@ def _notes(figure: go.Figure, trade: TradeOff, value: Callable[[TradePoint], flo
     figure.add_annotation(
         x=value(trade.knee),
         y=trade.knee.step_us / 1e3,
-        text=f"knee: {trade.knee.num_graphs} graphs",
+        text=f"knee: {counted(trade.knee.num_graphs, 'graphs')}",
         ax=24,
         ay=-28,
         arrowcolor=theme.NEUTRAL,

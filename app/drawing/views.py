@@ -16,6 +16,7 @@ from app.drawing.markdown_text import as_text
 from app.drawing.quantity import Quantity
 from app.drawing.table_data import rows_csv
 from app.workload.traffic import Traffic
+from core.text.counting import counted, counted_range
 from core.text.plain_text import file_stem, plain_line
 
 PNG, SVG = "PNG", "SVG"
@@ -130,8 +131,6 @@ def _csv_button(key: str, title: str, make: Callable[[], str]) -> None:
 
 
 def traffic_caption(found: Traffic) -> None:
-    st.caption(
-        f"Traffic: {found.histogram.total_steps:,} steps, sizes "
-        f"{int(found.histogram.sizes[0])} to {int(found.histogram.sizes[-1])} "
-        f"{found.histogram.unit.value}; {as_text(found.note)}."
-    )
+    steps = found.histogram
+    sizes = counted_range(int(steps.sizes[0]), int(steps.sizes[-1]), steps.unit.value)
+    st.caption(f"Traffic: {counted(steps.total_steps, 'steps')} of {sizes}; {as_text(found.note)}.")

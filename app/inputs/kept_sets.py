@@ -12,6 +12,7 @@ from app.inputs.parsing import parse_sizes
 from core.errors import ProjectError, SettingError
 from core.records import BucketSet, SizeUnit
 from core.records.session import checked_name, checked_text
+from core.text.counting import counted
 
 PREFIX = "Kept: "
 """Before the names that users give, so that none is mistaken for one of ours."""
@@ -69,7 +70,7 @@ def _taken_out() -> None:
     for item in state.session().sets:
         left, right = st.columns([5, 1], vertical_alignment="center")
         note = f": {item.note}" if item.note else ""
-        left.markdown(as_text(f"{item.name}, {len(item)} sizes{note}"))
+        left.markdown(as_text(f"{item.name}, {counted(len(item), 'sizes')}{note}"))
         if right.button("Take out", key=f"take_out_{item.name}", width="stretch"):
             state.session().sets = tuple(s for s in state.session().sets if s is not item)
             st.rerun()

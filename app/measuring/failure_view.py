@@ -10,6 +10,7 @@ from app import theme
 from app.drawing.markdown_text import as_text
 from core.failures.row_failures import row_failures
 from core.records import MeasureRow
+from core.text.counting import counted
 
 
 def show_failures(rows: Sequence[MeasureRow]) -> None:
@@ -18,7 +19,7 @@ def show_failures(rows: Sequence[MeasureRow]) -> None:
     if not found:
         return
     failed = sum(len(failure.sizes) for failure in found)
-    st.markdown(f"**{failed} of {len(rows)} rows failed**")
+    st.markdown(f"**{failed} of {counted(len(rows), 'rows')} failed**")
     for failure in found:
         with st.container(border=True):
             kind = failure.klass.replace("_", " ")

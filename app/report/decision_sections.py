@@ -14,6 +14,7 @@ from app.report.work import Work
 from core.choice.advice import advice
 from core.choice.trade_off import TradeOff
 from core.errors import ProjectError
+from core.text.counting import counted
 
 WORDS = (
     "waste = padded slots / slots replayed; overhead = padded / useful; coverage = steps that run "
@@ -65,7 +66,7 @@ def choice_section(work: Work) -> Section:
     found = compute.best_frontier(histogram, best, cost)
     views = [view for view, _ in _replayed(work)]
     blocks: list[Block] = [
-        said(f"The best {len(sizes)} graphs: {', '.join(map(str, sizes))}."),
+        said(f"The best {counted(len(sizes), 'graphs')}: {', '.join(map(str, sizes))}."),
         said(f"Asked for: {_asked(work)}.", quiet=True),
         Chart(frontier_figure(found, views)),
     ]
@@ -90,7 +91,7 @@ def _trade(work: Work) -> TradeOff:
 
 def _asked(work: Work) -> str:
     best = work.best
-    parts = [f"at most {best.num_graphs} graphs", best.objective]
+    parts = [f"at most {counted(best.num_graphs, 'graphs')}", best.objective]
     if best.include:
         parts.append(f"with {', '.join(map(str, best.include))} in any case")
     if best.multiple_of > 1:

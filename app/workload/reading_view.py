@@ -16,6 +16,7 @@ from app.workload.upload import reading_options
 from core.histogram import log_bins, range_counts
 from core.readers.reading import Reading
 from core.records import LengthHistogram
+from core.text.counting import counted
 
 FROM_FILE = "from the file"
 
@@ -85,7 +86,7 @@ def _dropped(reading: Reading) -> None:
     if not reading.dropped:
         st.caption("No row was left out.")
         return
-    st.markdown(f"**{sum(reading.dropped.values()):,} rows left out**")
+    st.markdown(f"**{counted(sum(reading.dropped.values()), 'rows')} left out**")
     rows: list[dict[str, object]] = []
     for reason, count in reading.dropped.items():
         examples = ", ".join(map(str, reading.dropped_examples.get(reason, ())))

@@ -66,10 +66,12 @@ def current_traffic(stop: bool = True) -> Traffic | None:
     except ProjectError as error:
         st.error(str(error))
         if stop:
+            _workload_link()
             end_page()
         return None
     if traffic is None and stop:
         st.info("This workload gives no step sizes yet; the Workload page says what is missing.")
+        _workload_link()
         end_page()
     return traffic
 
@@ -79,7 +81,13 @@ def _empty_state() -> None:
     if st.button("Open the example trace", type="primary", key="open_example"):
         open_example()
         st.rerun()
+    _workload_link()
     end_page()
+
+
+def _workload_link() -> None:
+    """Where traffic comes from, a click away."""
+    st.page_link("app_pages/workload.py", label="To the Workload page", icon=":material/upload:")
 
 
 def open_example() -> None:

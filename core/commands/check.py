@@ -15,6 +15,7 @@ from core.engines.ladder import as_ranges
 from core.engines.plan import Finding
 from core.errors import FileContentError, SettingError
 from core.readers.options import HISTOGRAM_KINDS
+from core.text.counting import counted
 
 LARGEST_BYTES = 2**28
 
@@ -94,7 +95,7 @@ def text(result: dict[str, Any]) -> str:
     sizes = as_ranges(result["sizes"]) if result["sizes"] else "none"
     lines = [
         f"{result['engine']} {result['version']}, from {result['source']}",
-        f"captures {len(result['sizes'])} sizes ({result['unit']}): {sizes}",
+        f"captures {counted(len(result['sizes']), 'sizes')} ({result['unit']}): {sizes}",
     ]
     for finding in result["findings"]:
         share = finding["share_pct"]

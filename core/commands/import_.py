@@ -12,6 +12,7 @@ from core.readers import Reading, ReadOptions, read
 from core.readers.common.lengths import total_tokens, weighted_percentiles
 from core.readers.options import COLUMN_ROLES, HISTOGRAM_KINDS, TIME_UNITS
 from core.records import LengthHistogram
+from core.text.counting import counted
 
 NAME = "import"
 HELP = "say what a trace, log, histogram or metrics file holds, and what was left out"
@@ -139,7 +140,7 @@ def text(result: dict[str, Any]) -> str:
     """The answer for people."""
     lines = [
         f"{result['label']}, grade {result['grade']}: "
-        f"{result['kept']:,} of {result['rows']:,} rows used"
+        f"{result['kept']:,} of {counted(result['rows'], 'rows')} used"
     ]
     for reason, rows in result["dropped"].items():
         examples = ", ".join(str(n) for n in result["dropped_examples"].get(reason, ()))
@@ -154,8 +155,9 @@ def text(result: dict[str, Any]) -> str:
         lines.append(f"  duration: {result['duration_s']:,.3f} s{rate}")
     if result["steps"]:
         total = sum(result["steps"].values())
+        sizes = counted(len(result["steps"]), "sizes")
         lines.append(
-            f"  steps: {total:,} of {len(result['steps'])} sizes [{result['step_unit']}], "
+            f"  steps: {total:,} of {sizes} [{result['step_unit']}], "
             f"largest {max(int(size) for size in result['steps']):,}"
         )
     if result["captured"]:

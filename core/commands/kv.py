@@ -13,6 +13,7 @@ from core.errors import ModelConfigError, SettingError
 from core.memory import BLOCK_SIZE_TOKENS, kv_capacity, kv_tokens
 from core.memory_plan import MemoryPlan
 from core.model.memory import ModelMemory, model_memory
+from core.text.counting import counted
 
 NAME = "kv"
 HELP = "KV cache left beside the graphs: requests, blocks and tokens"
@@ -133,10 +134,10 @@ def text(result: dict[str, Any]) -> str:
         f"graphs {result['graph_gib']:.3f} GiB, KV cache {result['kv_gib']:.3f} GiB",
     ]
     if result["requests"] is not None:
-        lines.append(f"{result['requests']:,} requests")
+        lines.append(counted(result["requests"], "requests"))
     if result["tokens"] is not None:
         lines.append(
-            f"{result['tokens']:,} tokens in {result['blocks']:,} blocks, "
+            f"{counted(result['tokens'], 'tokens')} in {counted(result['blocks'], 'blocks')}, "
             f"{result['kv_bytes_per_token']:,.0f} bytes a token"
         )
     lines += [f"warning: {text}" for text in result["warnings"]]

@@ -9,6 +9,7 @@ from core.commands._engine import add_engine, chosen_engine, chosen_settings
 from core.engines.ladder import as_ranges
 from core.engines.plan import StepKind
 from core.engines.protocol import Engine
+from core.text.counting import counted
 
 NAME = "rules"
 HELP = "the list of capture sizes an engine uses by itself"
@@ -74,9 +75,9 @@ def text(result: dict[str, Any]) -> str:
             lines.append(f"  {setting['name']} = {default}{words}: {setting['help']}")
         return "\n".join(lines)
     sizes = as_ranges(result["sizes"]) if result["sizes"] else "none"
-    lines = [f"{result['count']} sizes in {result['unit']}: {sizes}"]
+    lines = [f"{counted(result['count'], 'sizes')} in {result['unit']}: {sizes}"]
     if result["prefill_sizes"]:
         prefill = as_ranges(result["prefill_sizes"])
         lines.append(f"prefill, in {result['prefill_unit']}: {prefill}")
-    lines.append(f"{result['graphs']} graphs; {result['source']}")
+    lines.append(f"{counted(result['graphs'], 'graphs')}; {result['source']}")
     return "\n".join([*lines, *result["notes"]])

@@ -18,6 +18,7 @@ from core.errors import SettingError
 from core.memory import graph_bytes
 from core.records import BucketSet, PoolPolicy, StepHistogram
 from core.step_cost import assumed_step_cost
+from core.text.counting import counted
 
 NAME = "tune"
 HELP = "the exact best capture sizes for a histogram or a trace"
@@ -184,10 +185,11 @@ def _baseline_row(item: Baseline) -> dict[str, Any]:
 
 def text(result: dict[str, Any]) -> str:
     """For people."""
+    steps = counted(result["steps"], "steps")
     lines = [
         f"{sizes_text(result['sizes'])}",
-        f"{len(result['sizes'])} graphs: waste {result['waste_pct']:.2f} %, coverage "
-        f"{result['coverage_pct']:.2f} % of {result['steps']:,} steps ({result['steps_origin']})",
+        f"{counted(len(result['sizes']), 'graphs')}: waste {result['waste_pct']:.2f} %, coverage "
+        f"{result['coverage_pct']:.2f} % of {steps} ({result['steps_origin']})",
         f"cost {result['cost']:,.6g} {result['unit']} ({result['cost_source']})",
     ]
     return "\n".join([*lines, *result["advice"]])

@@ -8,6 +8,7 @@ from typing import Any
 from core.commands._numbers import percent, sizes_text, whole_list
 from core.commands._traffic import add_traffic, chosen_steps, hits_json
 from core.padding import PaddingReport, padding_report
+from core.text.counting import counted
 
 NAME = "waste"
 HELP = "padded slots, waste and coverage of a list of capture sizes"
@@ -53,7 +54,7 @@ def text(result: dict[str, Any]) -> str:
         f"{result['useful']:,} useful of {result['slots']:,} slots, {result['padded']:,} padded",
         f"waste {result['waste_pct']:.2f} % of the replayed slots; overhead "
         f"{result['overhead_pct']:.2f} % of the useful ones",
-        f"coverage {result['coverage_pct']:.2f} % of {result['steps']:,} steps; "
+        f"coverage {result['coverage_pct']:.2f} % of {counted(result['steps'], 'steps')}; "
         f"{result['eager_steps']:,} run eager",
         f"never used: {sizes_text(result['unused'])}",
     ]

@@ -15,6 +15,7 @@ from core.records.session_json import (
     session_from_json,
     set_to_json,
 )
+from core.text.counting import counted
 
 SHOWN_CHARS = 80
 
@@ -137,7 +138,8 @@ def shown_value(field: str, value: Any) -> str:
         text = ", ".join(map(str, value["sizes"][:16])) + (", ..." if value["sizes"][16:] else "")
         text += f" ({value['note']})" if value["note"] else ""
     elif field.startswith("profiles."):
-        text = f"{value['device']['name']}, {len(value['rows'])} rows, {value['measured_at']}"
+        rows = counted(len(value["rows"]), "rows")
+        text = f"{value['device']['name']}, {rows}, {value['measured_at']}"
     elif field == "workload":
         text = value["name"] if value else "none"
     elif field.startswith("jobs."):

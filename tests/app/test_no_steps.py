@@ -12,6 +12,8 @@ TOO_LONG = HEADER + b"0.0,600000,10\n0.5,700000,20\n"
 NO_DECODE = "No decode step: no output has more than one token"
 REJECTED = f"2 of 2 requests were rejected: longer than the KV cache of {KV_TOKENS:,} tokens; raise"
 NEED_STEPS = {"buckets.py", "break_even.py", "memory.py", "serve.py", "workload.py"}
+LINKED = {"buckets.py", "break_even.py", "memory.py"}
+"""Pages that lead to the Workload page, where the choice is made."""
 ASK_STEPS = {"engine.py", "not_faster.py", "measure.py", "sessions.py"}
 
 
@@ -28,6 +30,8 @@ def test_every_page_says_it_in_words(data: bytes, sentence: str):
         to_page(at, page)
         said = [sentence in shown(error.value) for error in at.error]
         assert sum(said) == (page in NEED_STEPS | ASK_STEPS), page
+        links = [link.proto.label for link in at.get("page_link")]
+        assert ("To the Workload page" in links) == (page in LINKED), page
         if page in NEED_STEPS:
             assert not at.dataframe or page == "workload.py", page
         assert "Type a request rate above" not in texts(at), page
@@ -40,7 +44,7 @@ def test_the_way_out_leads_out():
     assert not at.error and "3 steps" in texts(at)
     assert 300 in numbers(figure(at, "tep")["data"][0]["x"])
     to_page(at, "buckets.py")
-    assert not at.error and "sizes 100 to 300" in texts(at)
+    assert not at.error and "3 steps of 100 to 300 tokens" in texts(at)
 
 
 def test_a_larger_kv_cache_serves_what_was_rejected():

@@ -95,6 +95,25 @@ def test_a_prometheus_histogram_shows_its_bounds():
     assert "Grade D" in texts(at)
 
 
+def test_step_sizes_by_range_are_named_by_what_they_count():
+    """vLLM's coarse counts of tokens a step stand over "step tokens", a word for people."""
+    lines = ["# TYPE vllm:iteration_tokens_total histogram"]
+    for bound, count in (("8.0", 5), ("64.0", 9), ("+Inf", 9)):
+        lines.append(f'vllm:iteration_tokens_total_bucket{{le="{bound}",model_name="m"}} {count}')
+    lines += ['vllm:iteration_tokens_total_sum{model_name="m"} 200']
+    lines += ['vllm:iteration_tokens_total_count{model_name="m"} 9', ""]
+    drawn = figure(with_file("\n".join(lines).encode(), "metrics.txt"), "bounds only")
+    assert drawn["layout"]["title"]["text"].startswith("Step tokens by range")
+    assert drawn["layout"]["xaxis"]["title"]["text"] == "step tokens"
+
+
+def test_one_step_of_one_request_is_singular():
+    """Neither "1 steps" nor "sizes 1 to 1"."""
+    at = with_file(b"batch,count\n1,1\n", "one.csv")
+    at.switch_page("app_pages/break_even.py").run()
+    assert "Traffic: 1 step of 1 request; measured" in texts(at)
+
+
 def test_the_first_requests_are_shown_as_read():
     """The preview holds arrival and token counts, and nothing of any other column."""
     data = b"arrival,prompt_tokens,output_tokens,prompt\n0,10,5,hello secret\n2,20,6,more\n"

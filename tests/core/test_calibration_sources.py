@@ -164,7 +164,7 @@ def test_a_table_of_steps():
     assert found.samples.tokens[:3].tolist() == [0, 102, 0]
     assert found.samples.prompts[:3].tolist() == [0, 1, 0]
     assert found.samples.context[:3].tolist() == [0, 10, 20]
-    assert found.notes == ("1 rows without a batch of 1 or more and a time were left out.",)
+    assert found.notes == ("Left out: 1 row without a batch of 1 or more and a time.",)
 
 
 def test_json_tables():

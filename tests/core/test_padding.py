@@ -169,4 +169,4 @@ def test_summary_names_what_runs_eager():
     text = report_of({3: 1, 9: 3}, [4, 8]).summary()
     assert "25.0 % of the replayed slots" in text
     assert "3 steps above 8 run eager" in text
-    assert "1 graphs are never used" in text
+    assert "1 graph is never used" in text

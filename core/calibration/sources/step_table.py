@@ -16,6 +16,7 @@ from core.readers.common.cells import plain_number
 from core.readers.common.head import Head
 from core.readers.common.small_table import iter_rows
 from core.readers.common.source import Source
+from core.text.counting import counted
 
 COLUMN_MAP = {
     "rows": ("batch", "batchsize", "rows", "running", "numrunning", "decoderequests", "bs")
@@ -58,7 +59,8 @@ def read(source: Source, head: Head) -> Evidence | None:
         raise FileContentError(f"{source.name}: no row holds a batch of 1 or more and its time.")
     notes = []
     if bad:
-        notes.append(f"{bad:,} rows without a batch of 1 or more and a time were left out.")
+        rows_left_out = counted(bad, "rows")
+        notes.append(f"Left out: {rows_left_out} without a batch of 1 or more and a time.")
     if beyond:
         notes.append(f"{beyond:,} rows after the first {MAX_STEPS:,} were not looked at.")
     return _evidence(rows, columns, source.name, tuple(notes))

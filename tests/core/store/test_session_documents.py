@@ -118,7 +118,7 @@ def test_changes_by_hand() -> None:
     assert [change.text for change in changes(DOCUMENT, after)] == [
         "settings.best_k: 16 -> 8",
         "sets.Mine: 1, 2, 4, 8 (asked for by Ana) -> 1, 2 (fewer)",
-        "profiles.H200, today: taken out (was NVIDIA H200, 1 rows, 2026-11-30T08:00:00Z)",
+        "profiles.H200, today: taken out (was NVIDIA H200, 1 row, 2026-11-30T08:00:00Z)",
         f"jobs.{'0f' * 16}: taken out (was sent)",
         "settings.new: true (new)",
     ]
