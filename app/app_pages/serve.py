@@ -63,7 +63,7 @@ if st.button("Serve the requests with each set", type="primary", key="serve"):
 runs = serving.results(key, plans)
 if len(runs) < len(plans):
     st.info(
-        f"{counted(len(trace), 'requests')}, {counted(len(plans), 'ways')} to serve them, {len(runs)} of them "
+        f"{counted(len(trace), 'requests')}, {counted(len(plans), 'ways')} to serve them, {len(runs)} "
         "done with these settings. Press the button to run the others."
     )
 if runs:
