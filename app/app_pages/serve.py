@@ -63,8 +63,8 @@ if st.button("Serve the requests with each set", type="primary", key="serve"):
 runs = serving.results(key, plans)
 if len(runs) < len(plans):
     st.info(
-        f"{counted(len(trace), 'requests')}, {counted(len(plans), 'ways')} to serve them, {len(runs)} "
-        "done with these settings. Press the button to run the others."
+        f"{counted(len(trace), 'requests')}, {counted(len(plans), 'ways')} to serve them, "
+        f"{len(runs)} of them done with these settings. Press the button to run the others."
     )
 if runs:
     show_runs(runs, wanted)
