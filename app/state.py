@@ -63,6 +63,8 @@ class Session:
     # Keys whose values came from outside and that no widget has held yet; see app/web/unfit.py.
     unproven: set[str] = field(default_factory=set)
     set_aside: dict[str, Any] = field(default_factory=dict)
+    # Values that were asked for and could not be used: {key: (the value, what was used)}.
+    unused: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     last_used: str | None = None
 
 
@@ -93,7 +95,12 @@ def enter_page(page: str) -> None:
         session().drawn.clear()
 
 
-def remember(key: str, default: Any, follows: bool = False) -> str:
+def remember(
+    key: str,
+    default: Any,
+    follows: bool = False,
+    within: tuple[float, float] | None = None,
+) -> str:
     """Fill widget `key` from the session before the widget is drawn; returns the key.
 
     On the first run of a page its key may still hold the value of another page's widget of the
@@ -102,17 +109,23 @@ def remember(key: str, default: Any, follows: bool = False) -> str:
 
     follows : the default depends on the traffic or on other choices; until the user chooses, the
         widget shows the present one, as `value` with the same default does
+    within : least and most that the widget takes; a browser would cut what is beyond, and merely
+        looking at a session would change it
     """
     held = session()
     if follows:
         _follow(key, default)
     held.defaults[key], held.last_used = default, key
-    if key in held.values and not fits(held.values[key], default):
+    if key in held.values and not _is_fit(held.values[key], default, within):
         put_aside(key)
     if key not in held.drawn or key not in st.session_state:
         st.session_state[key] = held.values.get(key, default)
         held.drawn.add(key)
     return key
+
+
+def _is_fit(found: Any, default: Any, within: tuple[float, float] | None) -> bool:
+    return fits(found, default) and (within is None or within[0] <= found <= within[1])
 
 
 def _follow(key: str, default: Any) -> None:
@@ -154,7 +167,15 @@ def value(key: str, default: Any) -> Any:
     if key in held.unproven:
         held.last_used = key
     found = held.values.get(key, default)
-    return found if fits(found, default) else default
+    if fits(found, default):
+        return found
+    say_unused(key, found, default)
+    return default
+
+
+def say_unused(key: str, found: Any, used: Any) -> None:
+    """A value that cannot be used here stays where it is; who looks is told what was used."""
+    session().unused[key] = (found, used)
 
 
 def let_go(key: str) -> None:
@@ -186,7 +207,7 @@ def replace_values(values: Mapping[str, Any]) -> None:
     """Take over the settings of a kept session; widgets are filled anew when they are drawn."""
     held = session()
     held.values = {"address_read": True, **values}
-    held.unproven, held.set_aside = set(values), {}
+    held.unproven, held.set_aside, held.unused = set(values), {}, {}
     held.drawn.clear()
 
 

@@ -41,7 +41,7 @@ with st.expander("How graphs come about, and how long the engine runs"):
         "Restoring one graph takes [ms]",
         0.0,
         1e6,
-        key=state.remember("restore_ms", 0.0),
+        key=state.remember("restore_ms", 0.0, within=(0.0, 1e6)),
         disabled=not restored,
     )
     restore_ms = state.keep("restore_ms") if restored else None
@@ -49,7 +49,7 @@ with st.expander("How graphs come about, and how long the engine runs"):
         "Hours between restarts",
         0.1,
         10_000.0,
-        key=state.remember("uptime_h", 24.0),
+        key=state.remember("uptime_h", 24.0, within=(0.1, 10_000.0)),
         help="What pays back later than the next restart is better left eager.",
     )
     uptime_s = state.keep("uptime_h") * 3600

@@ -71,7 +71,7 @@ def best_inputs() -> None:
     )
     right.number_input(
         *("Multiples of", 1, 256),
-        key=state.remember("best_multiple", 1),
+        key=state.remember("best_multiple", 1, within=(1, 256)),
         help="Of 1 + draft tokens with speculative decoding, or of the tensor-parallel size.",
     )
     _limit_inputs()
@@ -84,7 +84,7 @@ def _limit_inputs() -> None:
     left.number_input(
         *("Graph memory at most [MiB], 0 = no limit", 0.0, 1e7),
         step=50.0,
-        key=state.remember("best_memory_mib", 0.0),
+        key=state.remember("best_memory_mib", 0.0, within=(0.0, 1e7)),
     )
     middle.checkbox(
         "Always include max_num_seqs",
@@ -101,7 +101,7 @@ def _limit_inputs() -> None:
 
 def k_inputs(most: int) -> None:
     """The number of graphs, dragged or typed: two widgets, one number."""
-    state.remember("best_k", 16)
+    state.remember("best_k", 16, within=(1, most))
     st.session_state["best_k_slider"] = st.session_state["best_k"]
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     left.slider(

@@ -60,7 +60,8 @@ def _price_input(by_time: bool, capture_ms: float) -> float:
             "step time ('How the best set is chosen').",
         )
     )
-    st.number_input(label, 0.0, 1e12, key=state.remember(key, float(default)), help=words)
+    state.remember(key, float(default), within=(0.0, 1e12))
+    st.number_input(label, 0.0, 1e12, key=key, help=words)
     return state.keep(key) * (US_PER_MS if by_time else 1.0)
 
 

@@ -11,7 +11,8 @@ from app.inputs.cost_choice import Assumption, CostChoice, Roofline
 from app.inputs.memory import model_config_text
 from app.measuring.known_profiles import family, known_profiles, profile_choice
 from core.cards import CARDS
-from core.cost.of_prefill import can_price, decodes
+from core.cost.of_prefill import can_price
+from core.cost.of_tokens import MAX_ROWS, decodes
 from core.records import Profile, SizeUnit, StepHistogram
 
 ASSUMED = "Assumed: memory-bound 8B decode step"
@@ -41,14 +42,16 @@ def cost_inputs() -> compute.CostView:
     if name == ASSUMED:
         with st.expander("Adjust the assumption"):
             for term, (label, default, step) in TERMS.items():
-                key = state.remember(f"cost_{term}", default)
+                key = state.remember(f"cost_{term}", default, within=(0.0, 1e9))
                 st.number_input(label, 0.0, 1e9, step=step, key=key)
                 state.keep(key)
     elif name == ROOFLINE:
         st.selectbox("Card", list(CARDS), key=state.remember("cost_card", "H200"))
         state.keep("cost_card")
         st.number_input(
-            "Context [tokens]", 0, 10_000_000, step=512, key=state.remember("cost_context", 1024)
+            *("Context [tokens]", 0, 10_000_000),
+            step=512,
+            key=state.remember("cost_context", 1024, within=(0, 10_000_000)),
         )
         state.keep("cost_context")
         st.caption("The model is the one on the Memory page.")
@@ -73,7 +76,7 @@ def _context_input(name: str) -> None:
         1,
         10_000_000,
         step=256,
-        key=state.remember("profile_context", profile.spec.context_tokens),
+        key=state.remember("profile_context", profile.spec.context_tokens, within=(1, 10_000_000)),
         help=f"Measured at {' and '.join(f'{c:,}' for c in contexts)} tokens; straight between "
         "them, estimated beyond.",
     )
@@ -90,19 +93,27 @@ def steps_cost(steps: StepHistogram) -> compute.CostView:
 
     Raises InputError.
     """
-    return compute.steps_view(_choice(), steps)
+    return compute.steps_view(_choice(), steps, _max_rows())
 
 
 def tokens_cost(unit: SizeUnit) -> compute.CostView:
     """The same choice for steps that may hold prompts, sizes in `unit`. Raises InputError."""
-    return compute.tokens_view(_choice(), unit)
+    return compute.tokens_view(_choice(), unit, _max_rows())
+
+
+def _max_rows() -> int:
+    """The most requests that decode together, as the Workload and Serve pages were told."""
+    return state.value("max_num_seqs", MAX_ROWS)
 
 
 def measured_profile(steps: StepHistogram) -> Profile | None:
-    """The profile that the price of these steps is fitted to; None where nothing was measured."""
+    """The profile that the price of these steps is fitted to; None where nothing was measured, or
+    where it is put together from two."""
     profile = known_profiles().get(str(state.value("cost_name", ASSUMED)))
     if profile is None or decodes(steps):
         return profile
+    if steps.unit is SizeUnit.TOKENS:
+        return None
     prompts = family(profile).prompts
     return prompts if prompts is not None and can_price(prompts) else None
 
@@ -124,5 +135,7 @@ def _choice() -> CostChoice:
         chosen = state.value("context_of", "") == name and len(family(profile).contexts) > 1
         context = state.value("profile_context", None) if chosen else None
         return profile_choice(name, profile, context)
+    if name != ASSUMED:
+        state.say_unused("cost_name", name, ASSUMED)
     terms = {term: state.value(f"cost_{term}", default) for term, (_, default, _) in TERMS.items()}
     return CostChoice(name, assumption=Assumption(**terms))

@@ -49,7 +49,10 @@ def memory_inputs(workload: state.Workload | None) -> MemoryChoice:
         st.columns(len(CARD_INPUTS)), CARD_INPUTS, strict=True
     ):
         place.number_input(
-            label, least, most, step=step, key=state.remember(key, default), help=help_text
+            *(label, least, most),
+            step=step,
+            key=state.remember(key, default, within=(least, most)),
+            help=help_text,
         )
         state.keep(key)
     _model_inputs()
@@ -58,7 +61,7 @@ def memory_inputs(workload: state.Workload | None) -> MemoryChoice:
         "Tokens a request holds",
         1.0,
         1e7,
-        key=state.remember("tokens_per_request", typical_tokens(workload), follows=True),
+        key=state.remember("tokens_per_request", typical_tokens(workload), True, within=(1.0, 1e7)),
         help="Prompt plus output of a typical request; the default is this workload's mean.",
     )
     state.keep("tokens_per_request")

@@ -48,7 +48,7 @@ def number(
         int(low) if whole else float(low),
         int(high) if whole else float(high),
         step=int(step) if whole else float(step),
-        key=state.remember(key, default),
+        key=state.remember(key, default, within=(low, high)),
     )
     return state.keep(key)
 

@@ -96,7 +96,7 @@ def _model_inputs() -> None:
         "Samples a size",
         3,
         MAX_SAMPLES,
-        key=state.remember("samples", 30),
+        key=state.remember("samples", 30, within=(3, MAX_SAMPLES)),
         help="Timed runs of each size; their median is shown. Without a card a size stops after "
         f"{CPU_BUDGET_S:g} s, so larger ones get fewer.",
     )
@@ -106,6 +106,8 @@ def _model_inputs() -> None:
         list(PoolPolicy),
         format_func=lambda policy: policy.value,
         key=state.remember("measure_policy", PoolPolicy.SHARED_LARGEST_FIRST),
+        help="Where graphs keep what a step computes on the way: all in one pool, which the "
+        "largest fills and the others use again, or each in one of its own.",
     )
     right.selectbox(
         "Capture",

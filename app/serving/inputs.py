@@ -165,7 +165,7 @@ def _row(inputs: tuple[tuple, ...], following: Collection[str] = ()) -> None:
         place.number_input(
             *(label, least, most),
             step=step,
-            key=state.remember(key, default, key in following),
+            key=state.remember(key, default, key in following, within=(least, most)),
             help=help_text,
         )
         state.keep(key)
@@ -185,7 +185,8 @@ def coming_inputs() -> None:
         "factor are not used.",
     )
     if state.keep("arrive") == CLOSED:
-        right.number_input("Concurrency", 1, 100_000, key=state.remember("concurrency", 64))
+        state.remember("concurrency", 64, within=(1, 100_000))
+        right.number_input("Concurrency", 1, 100_000, key="concurrency")
         state.keep("concurrency")
 
 
@@ -214,7 +215,7 @@ def _prefill_inputs() -> None:
     state.keep("prefill_mode")
     middle.number_input(
         *("KV block [tokens]", 1, 4096),
-        key=state.remember("block_size_tokens", 16),
+        key=state.remember("block_size_tokens", 16, within=(1, 4096)),
         help="A request holds whole blocks; SGLang calls them pages (default 1 or 64), vLLM blocks "
         "(16).",
     )
@@ -234,12 +235,13 @@ def _draft_inputs() -> None:
         "time."
     )
     left, middle, right = st.columns([1, 1, 2], vertical_alignment="bottom")
-    left.number_input("Draft tokens", 0, 64, key=state.remember("draft_tokens", 0))
+    state.remember("draft_tokens", 0, within=(0, 64))
+    left.number_input("Draft tokens", 0, 64, key="draft_tokens")
     off = state.keep("draft_tokens") == 0
     middle.number_input(
         *("Acceptance", 0.0, 1.0),
         step=0.05,
-        key=state.remember("acceptance", 0.7),
+        key=state.remember("acceptance", 0.7, within=(0.0, 1.0)),
         disabled=off,
         help="Chance that a draft is accepted, given that those before it were.",
     )
@@ -272,7 +274,7 @@ def _prefix_inputs(trace: Trace) -> None:
     if state.keep("prefix_use") == TYPED:
         right.slider(
             *("Share of every prompt that is cached", 0.0, 0.99),
-            key=state.remember("prefix_hit_rate", 0.3),
+            key=state.remember("prefix_hit_rate", 0.3, within=(0.0, 0.99)),
         )
         state.keep("prefix_hit_rate")
 

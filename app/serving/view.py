@@ -38,12 +38,13 @@ def latency_limit_inputs() -> LatencyLimits:
     left, right, _ = st.columns([1, 1, 2])
     left.number_input(
         *("Goodput: TTFT at most [ms]", 1.0, 1e6),
-        key=state.remember("ttft_limit_ms", 1000.0),
+        key=state.remember("ttft_limit_ms", 1000.0, within=(1.0, 1e6)),
         help="Goodput counts the requests whose first token comes within this time and whose later "
         "tokens come within the next one on average.",
     )
     right.number_input(
-        "Goodput: TPOT at most [ms]", 1.0, 1e6, key=state.remember("tpot_limit_ms", 50.0)
+        *("Goodput: TPOT at most [ms]", 1.0, 1e6),
+        key=state.remember("tpot_limit_ms", 50.0, within=(1.0, 1e6)),
     )
     state.keep("ttft_limit_ms")
     state.keep("tpot_limit_ms")

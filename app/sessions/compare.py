@@ -16,7 +16,7 @@ from app.inputs.memory import chosen_memory
 from app.inputs.sets import BEST
 from app.sessions import current as sessions
 from app.sessions.document import as_browser
-from app.web.unfit import refuse_last, show_unfit
+from app.web.unfit import refuse_last, unfit_sentences
 from app.workload import traffic
 from core.buckets import Frontier
 from core.errors import ProjectError
@@ -65,7 +65,8 @@ def side_of(session_id: str, version: int | None, colour: str) -> Side:
     browser = as_browser(found.document, _reading(session_id, found.document))
     with state.as_if(browser):
         side = _without_unfit(name, colour, found.document)
-        show_unfit()
+        for sentence in unfit_sentences():
+            st.warning(as_text(f"{name}: {sentence}"))
         return side
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from app import state
+from app.inputs.parsing import parse_sizes
+from core.errors import CaptureSizesError
 from core.model.config_kept import kept_config
 from core.readers.reading import Reading
 from core.records import CaptureMode, PoolPolicy
@@ -20,6 +22,7 @@ NOT_KEPT = (
     *("engine_choice", "stored_digest", "picture_format", "other_readings"),
     *("own_before", "own_seen", "own_sentence", "own_clicked", "own_taken"),
 )
+OWN_SIZES = "own_sizes"
 ENUMS = {
     "policy": PoolPolicy,
     "measure_policy": PoolPolicy,
@@ -55,7 +58,26 @@ def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in values.items()
         if _is_kept(key) and not _is_default(key, value)
     }
-    return {**_left_alone(), **plain_settings(kept)[0]}
+    return {**_left_alone(), **_with_last_list(plain_settings(kept)[0])}
+
+
+def _with_last_list(settings: dict[str, Any]) -> dict[str, Any]:
+    """A text of "My list" that does not parse is a list being typed: it stays on the page, and the
+    session keeps the list that it has."""
+    if OWN_SIZES not in settings or _is_list(settings[OWN_SIZES]):
+        return settings
+    saved = state.session().saved
+    there = {} if saved is None else saved.settings
+    rest = {key: value for key, value in settings.items() if key != OWN_SIZES}
+    return {**rest, OWN_SIZES: there[OWN_SIZES]} if OWN_SIZES in there else rest
+
+
+def _is_list(text: Any) -> bool:
+    try:
+        parse_sizes(str(text))
+    except CaptureSizesError:
+        return False
+    return True
 
 
 def _is_default(key: str, value: Any) -> bool:
@@ -128,12 +150,14 @@ def _not_shown(kept: TuningSession) -> tuple[str, ...]:
 def as_browser(kept: TuningSession, reading: Reading | None) -> state.Session:
     """What a browser would hold that had opened the document, to work it out (state.as_if)."""
     values = known_settings(kept.settings)
+    unknown = {key: item for key, item in kept.settings.items() if key not in values}
     return state.Session(
         workload=workload_of(kept, reading),
         profiles=dict(kept.profiles),
         sets=kept.sets,
         values=values,
         unproven=set(values),
+        set_aside=unknown,
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from app.inputs.cost import ASSUMED
 from tests.app.apptest import BATCHES, figure, numbers, open_app, shown, table_row, texts, to_page
 from tests.app.session_steps import kept_session, press, share
 
@@ -183,3 +186,28 @@ def test_a_card_that_is_too_small_is_never_swapped_for_the_default():
         one, other = [v for k, v in row(at, "My list", what).items() if "version" in k]
         assert one != "–" and other == "–", what
     assert row(at, "settings", "card memory")
+
+
+def test_a_setting_that_cannot_be_used_is_told_with_its_session(two):
+    """Each by its session, its value and what was used instead; the session stays as it is."""
+    from app.sessions import current as sessions
+
+    _, first_id, _, second_id = two
+    kept = sessions.store().load(first_id, "local")
+    odd = {
+        "best_k": "many",
+        "policy": "of tomorrow",
+        "cost_name": "gone",
+        "sets": ["Best possible"],
+    }
+    document = replace(kept.document, settings=odd)
+    sessions.store().save(first_id, document, kept.version, "local")
+    at = compared(first=first_id, second=second_id)
+    said = [shown(warning.value) for warning in at.warning]
+    whose = f"{document.name}, version {kept.version + 1}"
+    assert sorted(said) == [
+        f"{whose}: 'graph memory pool' is of tomorrow, which cannot be used; the default is used.",
+        f"{whose}: 'graphs in the best set, K' is many, which cannot be used; 16 is used.",
+        f"{whose}: 'step cost' is gone, which cannot be used; {ASSUMED} is used.",
+    ]
+    assert sessions.store().load(first_id, "local").document == document

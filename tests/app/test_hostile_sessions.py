@@ -51,8 +51,7 @@ def every_setting():
 )
 def test_no_value_breaks_a_page(every_setting, values):
     """Every setting at once of another type or out of range: each page works with its defaults and
-    says which settings it left. Looking around does not change the session; a number out of range
-    alone may be brought into it."""
+    says which settings it left. Looking around does not change the session."""
     document, reading, keys = every_setting
     for value in values:
         odd = replace(document, settings=dict.fromkeys(keys, value))
@@ -62,9 +61,31 @@ def test_no_value_breaks_a_page(every_setting, values):
             to_page(at, page)
         assert "Settings that cannot be used here" in shown(texts(at)), value
         kept = the_store().load(session_id, "local")
-        if not isinstance(value, float | int) or value is True:
-            # A fitted model that is none is said and goes.
-            assert without_models(kept.document) == without_models(odd), value
+        # A fitted model that is none is said and goes.
+        assert without_models(kept.document) == without_models(odd), value
+
+
+def test_numbers_out_of_range_are_told_and_stay(every_setting):
+    """Who only looks changes nothing: each page shows its default and says so, and the session
+    keeps its numbers; a number that is chosen then takes the place of its own alone."""
+    document, reading, _ = every_setting
+    beyond = {
+        "best_k": 5_000, "best_multiple": 0, "max_num_seqs": 100_000, "kv_tokens": 7,
+        "card_gib": 1e6, "utilization": 1.5, "tokens_per_request": 0.0, "uptime_h": 1e9,
+        "ttft_limit_ms": -1.0, "samples": 1, "draft_tokens": 65,
+    }  # fmt: skip
+    odd = replace(document, settings=beyond)
+    session_id = the_store().create("local", odd, reading)
+    at = open_app(session=session_id)
+    for page in ("workload.py", "buckets.py", "memory.py", "serve.py", "break_even.py"):
+        to_page(at, page)
+    assert the_store().head(session_id, "local").version == 1
+    to_page(at, "memory.py")
+    assert at.number_input(key="card_gib").value == 80.0
+    assert "card memory [GiB] = 1000000.0" in shown(texts(at))
+    at.number_input(key="card_gib").set_value(40.0).run()
+    kept = the_store().load(session_id, "local").document.settings
+    assert kept == {**beyond, "card_gib": 40.0}
 
 
 def test_an_odd_setting_is_kept_beside_a_change(every_setting):

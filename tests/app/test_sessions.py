@@ -96,3 +96,28 @@ def test_looking_around_changes_nothing():
     for page in PAGES:
         to_page(other, page)
     assert sessions.store().head(session_id, "local").version == before
+
+
+def test_a_list_that_does_not_parse_is_no_version():
+    """Failed tries of "My list" stay on the page and leave the session as it is; a list that
+    parses is a version, and other changes meanwhile keep the last good list."""
+    from app.sessions import current as sessions
+
+    at, session_id = kept_session()
+    to_page(at, "buckets.py")
+
+    def kept() -> tuple[int, object]:
+        found = sessions.store().load(session_id, "local")
+        return found.version, found.document.settings.get("own_sizes")
+
+    at.text_input(key="own_sizes").set_value("1, two, 4").run()
+    assert kept() == (1, None)
+    at.text_input(key="own_sizes").set_value("1, 2, 4").run()
+    assert kept() == (2, "1, 2, 4")
+    at.text_input(key="own_sizes").set_value("1, 2, 4..").run()
+    to_page(at, "memory.py")
+    to_page(at, "buckets.py")
+    assert at.text_input(key="own_sizes").value == "1, 2, 4.." and kept() == (2, "1, 2, 4")
+    assert "4.." in texts(at)
+    at.number_input(key="best_k").set_value(5).run()
+    assert kept() == (3, "1, 2, 4")
