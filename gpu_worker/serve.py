@@ -18,7 +18,8 @@ from dataclasses import asdict
 from typing import IO, Any
 
 from core.errors import ProjectError
-from core.records import MeasureSpec, SizeUnit, spec_from_json, to_json_dict
+from core.records import MeasureSpec, spec_from_json, to_json_dict
+from core.text.counting import counted
 from gpu_worker.failing import sentence
 from gpu_worker.lifeline import die_with_parent
 
@@ -66,13 +67,9 @@ def serve(questions: IO[str], answers: IO[str]) -> int:
 
 def model_words(spec: MeasureSpec) -> str:
     """What is being allocated before anything is measured."""
-    return (
-        f"the model {spec.model.name} and its inputs for up to {spec.sizes[-1]:,} {spec.unit} "
-        f"of {spec.context_tokens:,} tokens"
-        if spec.unit is SizeUnit.REQUESTS
-        else f"the model {spec.model.name} and its inputs for a chunk of up to "
-        f"{spec.sizes[-1]:,} tokens after {spec.context_tokens:,}"
-    )
+    largest = counted(spec.sizes[-1], f"{spec.unit.value}")
+    where = f"a context of {counted(spec.context_tokens, 'tokens')}"
+    return f"the model {spec.model.name} and its inputs for up to {largest} at {where}"
 
 
 if __name__ == "__main__":

@@ -6,10 +6,14 @@ from app import state
 from app.web.page_end import end_page
 from core.diagnose import diagnose
 from core.errors import ProjectError
+from core.text.counting import counted
 
 EXAMPLE = (
+    "Traceback (most recent call last):\n"
+    '  File "model.py", line 12, in forward\n    if mask.sum().item() > 0:\n'
     "RuntimeError: CUDA error: operation not permitted when stream is capturing\n"
-    '  File "model.py", line 12, in forward\n    if mask.sum().item() > 0:'
+    "During handling of the above exception, another exception occurred:\n"
+    "RuntimeError: CUDA error: operation failed due to a previous error during capture"
 )
 
 st.title("Diagnose", anchor=False)
@@ -23,7 +27,16 @@ st.text_area(
 )
 text = state.keep("config_failure")
 if not text.strip():
-    st.info("Nothing pasted yet. The same on the command line: `python -m core diagnose FILE`.")
+    st.info(
+        "Nothing pasted yet: paste a log above and press Ctrl+Enter, or look at an example. The "
+        "same on the command line: `python -m core diagnose FILE`."
+    )
+    st.button(
+        "Show an example",
+        key="diagnose_example",
+        on_click=state.set_values,
+        args=({"config_failure": EXAMPLE},),
+    )
     end_page()
 try:
     found = diagnose(text)
@@ -31,7 +44,7 @@ except ProjectError as error:
     st.error(str(error))
     end_page()
 if not found.causes:
-    st.success(f"No capture failure is known to us in these {found.lines:,} lines.")
+    st.success(f"No capture failure that we know is in {counted(found.lines, 'lines')}.")
     st.page_link("app_pages/not_faster.py", label="Graphs are on, but nothing got faster?")
     end_page()
 for cause in found.causes:

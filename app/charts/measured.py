@@ -9,6 +9,8 @@ import plotly.graph_objects as go
 from app import theme
 from core.records import MeasureRow, Profile, SizeUnit, StepCost
 
+MOST_SINGLE_TICKS = 10
+
 
 def _with_quartiles(
     rows: Sequence[MeasureRow], what: str, label: str, colour: str, mode: str = "markers"
@@ -63,12 +65,13 @@ def step_time_figure(
         trace = _with_quartiles(sorted(rows, key=lambda row: row.size), what, label, colour)
         if trace is not None:
             figure.add_trace(trace)
-    _styled(figure, f"Step time (measured on {device})", unit)
+    largest = max((row.size for row in rows), default=0)
+    _styled(figure, f"Step time (measured on {device})", unit, largest)
     if turns_at is not None:
         figure.add_vline(x=turns_at, line={"color": theme.NEUTRAL, "width": 1, "dash": "dash"})
         for words, anchor in (("launch-bound ", "right"), (" GPU-bound", "left")):
             figure.add_annotation(
-                x=turns_at, y=1, yref="paper", yanchor="top", text=words, xanchor=anchor,
+                x=turns_at, y=1, yref="paper", yanchor="bottom", text=words, xanchor=anchor,
                 showarrow=False, font={"color": theme.NEUTRAL},
             )  # fmt: skip
     return figure
@@ -86,13 +89,16 @@ def context_figure(profiles: Sequence[Profile]) -> go.Figure:
             if trace is not None:
                 figure.add_trace(trace)
     device = profiles[0].device.name
-    _styled(figure, f"Step time by context (measured on {device})", profiles[0].spec.unit)
+    spec = profiles[0].spec
+    _styled(figure, f"Step time by context (measured on {device})", spec.unit, spec.sizes[-1])
     return figure
 
 
-def _styled(figure: go.Figure, title: str, unit: SizeUnit) -> None:
+def _styled(figure: go.Figure, title: str, unit: SizeUnit, largest: int) -> None:
     theme.styled(figure, title=title, height=380)
     figure.update_xaxes(title=f"size of the step [{unit.value}]", rangemode="tozero")
+    if largest <= MOST_SINGLE_TICKS:
+        figure.update_xaxes(dtick=1)  # no tick between two sizes
     figure.update_yaxes(title="median step time [ms]", rangemode="tozero")
     figure.update_layout(showlegend=True)
 

@@ -12,6 +12,7 @@ from app.drawing.markdown_text import as_text
 from app.drawing.views import chart, table
 from app.measuring import jobs
 from app.measuring.failure_view import show_failures
+from app.measuring.profile_view import MEMORY
 from app.measuring.tables import measured_rows
 from core.cost.row_bound import crossover
 from core.errors import ProjectError
@@ -149,6 +150,7 @@ def _draw_charts(measured: Sequence[MeasureJob]) -> None:
         show_bound(item.rows, item.spec.unit, item.spec.context_tokens)
     if any(row.pool_bytes is not None for row in job.rows):
         chart(graph_memory_figure(job.rows[::-1], device), "measured_memory")
+        st.caption(MEMORY)
 
 
 def show_bound(rows: Sequence[MeasureRow], unit: SizeUnit, context_tokens: int) -> None:

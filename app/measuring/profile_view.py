@@ -27,6 +27,10 @@ RESIDUALS = (
     "Residuals: how far the measured medians lie from their dotted curve, as a root mean square. "
     "A curve never falls: more rows never take less time."
 )
+MEMORY = (
+    "A graph keeps what its step computes on the way. Captured largest first into one pool, the "
+    "first graph fills it and the others use it again; a dash is what a graph would take alone."
+)
 ONE, CONTEXTS = "This profile, with its fit", "Every context"
 
 
@@ -43,6 +47,7 @@ def show_profile(profiles: Mapping[str, Profile]) -> None:
     if turn is not None:
         st.markdown(turn.sentence(profile.spec.unit))
     chart(graph_memory_figure(profile.rows[::-1], profile.device.name), "profile_memory")
+    st.caption(MEMORY)
     with st.expander("Every row"):
         table(measured_rows(profile.rows, profile.spec.samples), "profile_rows")
         show_failures(profile.rows)

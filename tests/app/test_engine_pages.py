@@ -112,4 +112,12 @@ def test_a_failed_capture_is_explained():
     assert not at.exception and not at.error
     assert at.subheader and at.text
     at.text_area(key="config_failure").set_value("INFO 11-30 server started").run()
-    assert "No capture failure" in at.success[0].value
+    assert "No capture failure that we know is in 1 line." in at.success[0].value
+
+
+def test_an_example_of_a_failed_capture_is_a_click_away():
+    """Whoever has no log sees what an answer looks like: the root cause, not what followed it."""
+    at = open_app("diagnose.py")
+    at.button(key="diagnose_example").click().run()
+    assert not at.exception and "mask.sum().item()" in str(at.text_area(key="config_failure").value)
+    assert at.subheader[0].value == "host sync" and "line" in at.caption[1].value

@@ -283,3 +283,15 @@ def test_the_fit_says_the_residuals_of_both_curves(queue):
     assert "graph replay point to point, never falling, residuals 0.00 % (2.6 %" in words
     assert "eager a line with bends, residuals 10.83 %" in words
     assert "how far the measured medians lie from their dotted curve" in words
+
+
+def test_few_sizes_have_a_tick_each(queue):
+    """Sizes 1 and 8 on an axis without 0.5 and 1.5; many sizes as Plotly spaces them."""
+    _, answers = queue
+    few = tuple(row for row in answers[512].rows if row.size <= 8)
+    answers[512] = replace(answers[512], rows=few)
+    at = press_measure(open_app(PAGE))
+    charts = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    times = [c for c in charts if "Step time" in c["layout"]["title"]["text"]]
+    assert [c["layout"]["xaxis"].get("dtick") for c in times] == [1, None]
+    assert "a dash is what a graph would take alone" in texts(at)
