@@ -118,6 +118,19 @@ def describe(device: torch.device) -> DeviceInfo:
     )
 
 
+def free_bytes(device: torch.device) -> int | None:
+    """Memory that the card, or for the CPU the host, has free now [bytes]; None: not known."""
+    import torch
+
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    try:
+        found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
+
+
 def triton_version() -> str | None:
     """None where Triton is not installed."""
     try:

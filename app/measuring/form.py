@@ -171,7 +171,7 @@ def _roomiest(workers: Sequence[WorkerInfo]) -> Device | None:
     if len(known) < len(cards) or not alive:
         return None
     if not known:
-        return Device("a worker without a card", CPU_CACHE_BYTES)
+        return Device("a worker without a card", CPU_CACHE_BYTES, holds_weights=False)
     return max(known, key=lambda device: device.memory_bytes)
 
 

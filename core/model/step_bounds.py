@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from core.errors import SettingError
 from core.model.config import dtype_bytes
 from core.model.memory import kv_bytes_per_token
-from core.records import MeasureSpec, SizeUnit
+from core.records import MeasureSpec, ModelShape, SizeUnit
 
 MAX_SIZE = 2**20
 """Requests or tokens of one step. Engines schedule some thousand requests and at most some ten
@@ -31,10 +31,15 @@ CPU_CACHE_BYTES = 2 * 2**30
 
 @dataclass(frozen=True)
 class Device:
-    """What will measure. memory_bytes : all that it has, or counts as free for the cache [bytes]"""
+    """What will measure.
+
+    memory_bytes : all that it has, or counts as free for the cache [bytes]
+    holds_weights : whether the weights lie in there too; a CPU's lie in the host's memory
+    """
 
     name: str
     memory_bytes: int
+    holds_weights: bool = True
 
     @property
     def cache_bytes(self) -> int:
@@ -50,7 +55,27 @@ def check_step(spec: MeasureSpec, device: Device | None = None) -> None:
     """
     _check_bounds(spec)
     if device is not None and not spec.target.startswith("callable"):
+        check_weights(spec.model, device)
         _check_cache(spec, device)
+
+
+def check_weights(model: ModelShape, device: Device) -> None:
+    """Raises SettingError where a model's weights are more than the device's memory."""
+    needed = weight_bytes(model)
+    if device.holds_weights and needed > device.memory_bytes:
+        raise SettingError(
+            f"The weights of {model.name} take {_gib(needed)}, and {device.name} has only "
+            f"{_gib(device.memory_bytes)}. Take a smaller model or more tensor-parallel ranks."
+        )
+
+
+def weight_bytes(model: ModelShape) -> int:
+    """Of one shard of the step that is captured: embedding, head and layers, norms left out."""
+    heads = (2 * model.num_heads + 2 * model.num_kv_heads) * model.head_dim
+    layer = heads * model.hidden_size + 3 * model.num_experts * model.ffn_size * model.hidden_size
+    count = 2 * model.vocab_size * model.hidden_size + model.num_layers * layer
+    element = dtype_bytes(model.dtype, "The model's dtype")
+    return int(count * element) // model.tensor_parallel
 
 
 def _check_bounds(spec: MeasureSpec) -> None:

@@ -13,8 +13,9 @@ import torch
 from torch.nn import functional
 
 from core.errors import SettingError
-from core.model.step_bounds import CPU_CACHE_BYTES, KV_SHARE_OF_FREE
+from core.model.step_bounds import CPU_CACHE_BYTES, KV_SHARE_OF_FREE, Device, check_weights
 from core.records import MeasureSpec
+from gpu_worker import device as device_facts
 from gpu_worker.recording import START, Carry, Piece, Views
 from gpu_worker.targets import ops
 from gpu_worker.targets.llama_weights import (
@@ -41,6 +42,10 @@ class LlamaStep:
         self.spec = spec
         self.dtype = dtype_of(spec.model.dtype)
         self.ops = ops.choose(device, self.shape)
+        # Before anything is allocated: a host that runs out of memory kills more than this process.
+        free = device_facts.free_bytes(device)
+        if free is not None:
+            check_weights(spec.model, Device("the device now", free))
         random = Random(spec.seed, self.dtype, device)
         self.weights = make_weights(self.shape, random)
         self.cos_sin = rotary_table(self.positions(), self.shape.head_dim).to(device)

@@ -16,10 +16,11 @@ from core.model.step_bounds import (
     Device,
     check_step,
     largest_size,
+    weight_bytes,
 )
 from core.records import MeasureSpec, ModelShape
 
-CPU = Device("a worker without a card", CPU_CACHE_BYTES)
+CPU = Device("a worker without a card", CPU_CACHE_BYTES, holds_weights=False)
 H200 = Device("NVIDIA H200", 143_771 * 2**20)
 LLAMA_8B = ModelShape("llama-8b", 32, 4096, 32, 8, 128, 14336, 128256)
 
@@ -106,3 +107,17 @@ def test_a_range_of_a_billion_is_refused():
     with pytest.raises(CaptureSizesError, match="999,999,999 sizes; a range gives at most 100,000"):
         parse_sizes("1..999999999")
     assert len(parse_sizes("1..100000")) == 100_000
+
+
+def test_weights_of_an_8b_shape_by_hand():
+    """Embedding and head 2 x 128,256 x 4,096; a layer 4,096 x (80 x 128 + 3 x 14,336): 8.03 billion
+    parameters, 14.96 GiB in bf16. An H200 holds them, a card of 8 GiB only one of two shards."""
+    layer = 4096 * ((2 * 32 + 2 * 8) * 128 + 3 * 14336)
+    assert weight_bytes(LLAMA_8B) == 2 * (2 * 128256 * 4096 + 32 * layer) == 16_059_990_016
+    spec = MeasureSpec((1,), model=LLAMA_8B)
+    check_step(spec, H200)
+    small = Device("A small card", 8 * 2**30)
+    with pytest.raises(SettingError, match="llama-8b take 15.0 GiB, and A small card has only 8.0"):
+        check_step(spec, small)
+    check_step(replace(spec, model=replace(LLAMA_8B, tensor_parallel=2)), small)
+    check_step(spec, CPU)  # there the weights lie in the host's memory, which nobody knows here

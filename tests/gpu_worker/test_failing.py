@@ -55,6 +55,11 @@ def test_other_errors_stay_as_they_are():
             "KV cache of one request of 16777216 tokens does not fit",
         ),
         (
+            # 10**6 layers of 1,024 x 10,240 numbers and more: 20 TiB that no host has free
+            {"sizes": [1], "model": {"num_layers": 10**6, "hidden_size": 1024}},
+            "The weights of tiny take ",
+        ),
+        (
             {"sizes": [2**20], "context_tokens": 2**20, "block_size_tokens": 1},
             "Memory ran out for the model tiny and its inputs for up to 1,048,576 requests",
         ),
