@@ -15,7 +15,7 @@ from app.inputs.cost_choice import CostChoice
 from core import memory as memory_core
 from core.cards import card_named
 from core.cost.family import family_of
-from core.cost.of_prefill import cost_by_tokens, decodes, memory_by_tokens
+from core.cost.of_tokens import cost_by_tokens, decodes, memory_by_tokens
 from core.errors import ModelConfigError
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import (
@@ -86,21 +86,21 @@ def cost_view(choice: CostChoice) -> CostView:
     return CostView(choice.name, assumed_step_cost(**terms), assumed_graph_memory())
 
 
-def steps_view(choice: CostChoice, steps: StepHistogram) -> CostView:
+def steps_view(choice: CostChoice, steps: StepHistogram, max_rows: int) -> CostView:
     """The same choice as these steps take it: by rows of decode steps, or by tokens.
 
-    Raises InputError.
+    max_rows : the most requests that decode together. Raises InputError.
     """
-    return cost_view(choice) if decodes(steps) else tokens_view(choice, steps.unit)
+    return cost_view(choice) if decodes(steps) else tokens_view(choice, steps.unit, max_rows)
 
 
 @st.cache_data(max_entries=16, hash_funcs=HASH)
-def tokens_view(choice: CostChoice, unit: SizeUnit) -> CostView:
+def tokens_view(choice: CostChoice, unit: SizeUnit, max_rows: int) -> CostView:
     """For steps that may hold prompts, whose sizes are in `unit`. Raises InputError."""
     view = cost_view(choice)
     return replace(
         view,
-        cost=cost_by_tokens(unit, view.cost, view.prefill, view.prompts),
+        cost=cost_by_tokens(unit, view.cost, view.prefill, view.prompts, max_rows),
         memory=memory_by_tokens(view.memory, view.prompts),
     )
 

@@ -11,7 +11,8 @@ from app.inputs.cost_choice import Assumption, CostChoice, Roofline
 from app.inputs.memory import model_config_text
 from app.measuring.known_profiles import family, known_profiles, profile_choice
 from core.cards import CARDS
-from core.cost.of_prefill import can_price, decodes
+from core.cost.of_prefill import can_price
+from core.cost.of_tokens import MAX_ROWS, decodes
 from core.records import Profile, SizeUnit, StepHistogram
 
 ASSUMED = "Assumed: memory-bound 8B decode step"
@@ -92,19 +93,27 @@ def steps_cost(steps: StepHistogram) -> compute.CostView:
 
     Raises InputError.
     """
-    return compute.steps_view(_choice(), steps)
+    return compute.steps_view(_choice(), steps, _max_rows())
 
 
 def tokens_cost(unit: SizeUnit) -> compute.CostView:
     """The same choice for steps that may hold prompts, sizes in `unit`. Raises InputError."""
-    return compute.tokens_view(_choice(), unit)
+    return compute.tokens_view(_choice(), unit, _max_rows())
+
+
+def _max_rows() -> int:
+    """The most requests that decode together, as the Workload and Serve pages were told."""
+    return state.value("max_num_seqs", MAX_ROWS)
 
 
 def measured_profile(steps: StepHistogram) -> Profile | None:
-    """The profile that the price of these steps is fitted to; None where nothing was measured."""
+    """The profile that the price of these steps is fitted to; None where nothing was measured, or
+    where it is put together from two."""
     profile = known_profiles().get(str(state.value("cost_name", ASSUMED)))
     if profile is None or decodes(steps):
         return profile
+    if steps.unit is SizeUnit.TOKENS:
+        return None
     prompts = family(profile).prompts
     return prompts if prompts is not None and can_price(prompts) else None
 

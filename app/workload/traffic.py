@@ -11,7 +11,7 @@ from app.inputs.cost import chosen_cost
 from app.serving.inputs import advanced_words, arrival_words, coming_words, serving_limits
 from app.web.page_end import end_page
 from app.workload.step_simulation import DECODE, MIXED, PROMPT, requests_in, simulated, steps_of
-from core.cost.of_prefill import decodes
+from core.cost.of_tokens import decodes
 from core.errors import ProjectError
 from core.histogram import steps_from_lengths
 from core.records import SizeUnit, StepHistogram, Trace

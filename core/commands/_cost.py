@@ -10,7 +10,7 @@ from typing import Any
 
 from core.calibration.model import StepModel, is_model, model_from_json
 from core.cost.family import ProfileFamily, family_of
-from core.cost.of_prefill import cost_for, decodes, memory_by_tokens
+from core.cost.of_tokens import MAX_ROWS, cost_for, decodes, memory_by_tokens
 from core.errors import RecordError, SettingError
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import GraphMemory, Profile, StepCost, StepHistogram, profile_from_json
@@ -24,13 +24,15 @@ ASSUMED = "assumed"
 class Costs:
     """What a profile (or the assumption) says; `cost` None: count padded slots.
 
-    prefill, prompts : what prices steps that are counted by tokens; see core.cost.of_prefill
+    prefill, prompts, max_rows : what prices steps that are counted by tokens, as
+        core.cost.of_tokens does
     """
 
     cost: StepCost | None
     memory: GraphMemory
     prefill: PrefillCost | None = None
     prompts: Profile | None = None
+    max_rows: int = MAX_ROWS
 
     def for_steps(self, steps: StepHistogram) -> Costs:
         """As these steps take it: a decode step's by its rows, others by tokens.
@@ -47,7 +49,7 @@ class Costs:
 
     def priced(self, steps: StepHistogram, decode: StepCost) -> StepCost:
         """The same of a decode cost at hand. Raises SettingError."""
-        return cost_for(steps, decode, self.prefill, self.prompts)
+        return cost_for(steps, decode, self.prefill, self.prompts, self.max_rows)
 
 
 def add_profile(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from core.buckets import Dispatch, Frontier, FrontierPoint, Limits, frontier
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Keys of the JSON answer."""
     costs = chosen_costs(args.profile, args.context_tokens)
     histogram = steps_for_tuning(args, costs.cost)
-    costs = costs.for_steps(histogram)
+    costs = replace(costs, max_rows=args.max_num_seqs).for_steps(histogram)
     limits = _limits(args)
     policy = PoolPolicy[args.pool.upper()]
     found = _frontier(histogram, costs, limits, args.max_graphs)

@@ -1,8 +1,4 @@
-"""What steps cost that are counted by tokens: mixed steps, and prefill graphs by prompt length.
-
-The curve of decode rows does not price them: its row is a request that reads its own KV cache and
-is sampled, a prompt's token is neither.
-"""
+"""What a step of prompts costs by its tokens: by formula, or as prefill chunks were measured."""
 
 from __future__ import annotations
 
@@ -14,77 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.cost.family import timed_sizes
-from core.cost.of_profile import cost_from_profile, memory_from_profile
+from core.cost.of_profile import cost_from_profile
 from core.cost.points import capture_ms_at, eager_us_at, replay_us_at
-from core.records import (
-    FloatArray,
-    GraphMemory,
-    IntArray,
-    Origin,
-    Profile,
-    SizeUnit,
-    StepCost,
-    StepHistogram,
-)
+from core.records import FloatArray, IntArray, Origin, Profile, SizeUnit, StepCost
 from core.simulation.step_times import PrefillCost, assumed_prefill, weakest
 
 MAX_TOKENS = 2**20
 """Where the points of a formula end; beyond them it goes straight on."""
 POINTS_PER_DOUBLING = 16
 """Straight lines between so many follow a square to 0.03 %."""
-LEFT_OUT = {
-    SizeUnit.TOKENS: "left out is what each request adds beside its tokens: KV reads of decoding "
-    "ones, attention of prompts, sampling",
-    SizeUnit.LENGTH: "one prompt a step",
-}
 ASSUMED_FROM = "the ratios of an 8B model in bf16 on one H200 under vLLM 0.23"
 
 
-def decodes(steps: StepHistogram) -> bool:
-    """Whether sizes count rows of decode steps; else tokens of steps that may hold prompts."""
-    return steps.unit is SizeUnit.REQUESTS or (steps.unit is SizeUnit.TOKENS and steps.decode_only)
-
-
-def cost_for(
-    steps: StepHistogram,
-    decode: StepCost,
-    prefill: PrefillCost | None = None,
-    prompts: Profile | None = None,
+def prefill_step_cost(
+    decode: StepCost, prefill: PrefillCost | None, prompts: Profile | None, unit: SizeUnit
 ) -> StepCost:
-    """The cost that prices these steps: `decode` itself for decode steps, else one by tokens.
+    """Of steps that hold prompts alone, measured where chunks were, else by formula.
 
-    prefill : what a decode curve does not say; None takes `assumed_prefill`
-    prompts : prefill chunks measured for the same model and card, which win over `prefill`
+    unit : of the sizes, tokens of several prompts or the length of one
     Raises SettingError.
     """
-    return decode if decodes(steps) else cost_by_tokens(steps.unit, decode, prefill, prompts)
-
-
-def cost_by_tokens(
-    unit: SizeUnit,
-    decode: StepCost,
-    prefill: PrefillCost | None = None,
-    prompts: Profile | None = None,
-) -> StepCost:
-    """The same for steps that may hold prompts, whose sizes are in `unit`. Raises SettingError."""
     if prompts is not None and can_price(prompts):
-        return measured_token_cost(prompts, decode, unit)
-    return token_step_cost(decode, prefill, unit)
-
-
-def memory_by_tokens(memory: GraphMemory, prompts: Profile | None = None) -> GraphMemory:
-    """Memory of graphs of so many tokens: measured on prefill chunks, else a token as a row.
-
-    memory : of decode graphs
-    """
-    if prompts is not None and any(row.pool_bytes is not None for row in prompts.rows):
-        return memory_from_profile(prompts)
-    return replace(
-        memory,
-        origin=weakest((memory.origin, Origin.ESTIMATED)),
-        source=f"{memory.source}; a graph of so many tokens is taken to need what one of so many "
-        "requests does",
-    )
+        return measured_prefill_cost(prompts, decode, unit)
+    return formula_prefill_cost(decode, prefill, unit)
 
 
 def can_price(prompts: Profile) -> bool:
@@ -92,9 +40,7 @@ def can_price(prompts: Profile) -> bool:
     return len(timed_sizes(prompts)) > 1
 
 
-def token_step_cost(
-    decode: StepCost, prefill: PrefillCost | None = None, unit: SizeUnit = SizeUnit.TOKENS
-) -> StepCost:
+def formula_prefill_cost(decode: StepCost, prefill: PrefillCost | None, unit: SizeUnit) -> StepCost:
     """By formula: replay = base + tokens x us_per_token, but no less than the shortest decode step.
 
     By prompt length (unit LENGTH) the one prompt of the step and the pairs of its attention,
@@ -139,20 +85,22 @@ def _grid(formula: Callable[[int], float], floors: tuple[float, float]) -> IntAr
 
 
 def _source(prefill: PrefillCost, unit: SizeUnit, shortest: float, submit: float) -> str:
-    assumed = prefill.origin is Origin.ASSUMED
-    alone = unit is SizeUnit.LENGTH
-    base = prefill.base_us + (prefill.us_per_prompt if alone else 0.0)
-    pairs = alone and prefill.us_per_pair > 0
-    attention = f" + {1e3 * prefill.us_per_pair:.3g} ns a pair of its tokens" if pairs else ""
+    """By tokens alone only their slope matters: what they stand beside has its own words."""
+    said = ASSUMED_FROM if prefill.origin is Origin.ASSUMED else prefill.source
+    origin = f"prefill {prefill.origin.value} ({said})"
+    if unit is SizeUnit.TOKENS:
+        return f"{prefill.us_per_token:.3g} µs a token, {origin}"
+    square = prefill.us_per_pair > 0
+    attention = f" + {1e3 * prefill.us_per_pair:.3g} ns a pair of its tokens" if square else ""
     return (
-        f"by tokens, replay {base:,.0f} µs + {prefill.us_per_token:.3g} µs a token{attention}, at "
-        f"least the shortest decode step ({shortest:,.0f} µs), eager at least {submit:,.0f} µs to "
-        f"submit; prefill {prefill.origin.value} ({ASSUMED_FROM if assumed else prefill.source}), "
-        f"captures as of decode graphs; {LEFT_OUT[unit]}"
+        f"one prompt a step, replay {prefill.base_us + prefill.us_per_prompt:,.0f} µs + "
+        f"{prefill.us_per_token:.3g} µs a token{attention}, at least the shortest decode step "
+        f"({shortest:,.0f} µs), eager at least {submit:,.0f} µs to submit; {origin}; captures as "
+        "of decode graphs"
     )
 
 
-def measured_token_cost(prompts: Profile, decode: StepCost, unit: SizeUnit) -> StepCost:
+def measured_prefill_cost(prompts: Profile, decode: StepCost, unit: SizeUnit) -> StepCost:
     """From measured prefill chunks, as `cost_from_profile` fits them.
 
     Below the smallest chunk a step takes no less than the shortest decode step, as far as that
@@ -170,8 +118,8 @@ def measured_token_cost(prompts: Profile, decode: StepCost, unit: SizeUnit) -> S
         replay_us=_raised(cost.replay_us, below, shortest),
         eager_us=_raised(cost.eager_us, below, shortest),
         capture_ms=cost.capture_ms if captured else as_decode,
-        source=f"prefill chunks of {timed[0]:,} to {timed[-1]:,} tokens measured on {cost.source}; "
-        f"larger ones straight on; {LEFT_OUT[unit]}",
+        source=f"{'one prompt a step, ' if unit is SizeUnit.LENGTH else ''}prefill chunks of "
+        f"{timed[0]:,} to {timed[-1]:,} tokens measured on {cost.source}; larger ones straight on",
         unit=unit,
     )
 

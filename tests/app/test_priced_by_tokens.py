@@ -40,7 +40,7 @@ def test_prompt_lengths_on_buckets_by_hand():
     assert mean_step_ms(at, "Best possible, K=16") == pytest.approx(exact, abs=0.02)
     # 1,024 rows of a decode step would take 5.8 + 1,024 x 0.044 = 50.9 ms.
     assert f"This traffic counts prompts by length, so its steps are {SAID}" in texts(at)
-    assert "by tokens, replay 5,844 µs + 19.2 µs a token" in texts(at)
+    assert "Assumed: one prompt a step, replay 5,844 µs + 19.2 µs a token" in texts(at)
 
 
 def test_break_even_and_memory_of_prompts():
@@ -102,7 +102,7 @@ def test_the_choice_of_what_is_bucketed_reaches_the_price():
     assert SAID not in texts(at)
     at.radio(key="bucketed").set_value(MIXED).run()
     assert f"This traffic counts tokens a step, so its steps are {SAID}" in texts(at)
-    assert "left out is what each request adds beside its tokens" in texts(at)
+    assert "Assumed: the first 256 tokens of a step as rows of decode steps" in texts(at)
     at.radio(key="bucketed").set_value(PROMPT).run()
     assert "This traffic counts prompts by length" in texts(at)
     at.radio(key="bucketed").set_value(DECODE).run()

@@ -190,7 +190,7 @@ def test_tune_prices_prompt_lengths_by_their_tokens(ask, histogram_file):
     # 500,500/3,700,000 of it for their attention: 25,795 us. 1,000 rows would take 49,800 us.
     assert found["size_unit"] == "sequence tokens"
     assert found["cost"] == pytest.approx(5844 * (1 + 1000 / 305 + 500_500 / 3.7e6), rel=3e-4)
-    assert found["cost_source"].startswith("by tokens, replay 5,844 µs + 19.2 µs a token")
+    assert found["cost_source"].startswith("one prompt a step, replay 5,844 µs + 19.2 µs a token")
     assert "a graph of so many tokens" in found["memory_source"]
     assert "Step times are assumed." in found["advice"][-1]
     measured = ask("tune", *prompts, "--profile", "h200-llama-8b")
