@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from core.errors import JobError
 from core.store.engine import APPLICATION, engine_url, refuse_pickle
 from core.store.kinds import KINDS, MEASURE, SWEEP
+from core.store.lost_connections import wait_for_lost_databases
 
 WORKFLOWS = {MEASURE.name: "gpu_worker.workflow", SWEEP.name: "gpu_worker.sweep_workflow"}
 """The module that declares the workflow of each kind."""
@@ -29,6 +30,7 @@ def start_engine(
         spoken = ", ".join(sorted(kind.protocol for kind in KINDS.values()))
         raise JobError(f"Protocol {protocol} is not spoken here, only {spoken}.")
     refuse_pickle()
+    wait_for_lost_databases()
     logging.getLogger("dbos").addFilter(is_news)
     from dbos import DBOS, DBOSPortableJSONSerializer
 

@@ -18,6 +18,7 @@ from core.store.jobs import JobClient
 from core.store.kinds import MEASURE
 from core.store.workers import Identity
 from gpu_worker.child import with_url
+from gpu_worker.orphan import OrphanWatch
 
 ROOT = Path(__file__).resolve().parents[1]
 LOOK_EVERY_S = 5.0
@@ -26,7 +27,10 @@ DOING_CHARS = 255
 
 
 class Heart:
-    """Writes the heartbeat row, and looks after jobs that no live worker has."""
+    """Writes the heartbeat row, and looks after jobs that no live worker has.
+
+    has_orphan : whether one of them counts as this worker's own
+    """
 
     def __init__(self, identity: Identity, url: str, doing: Callable[[], str]) -> None:
         self._identity = identity
@@ -37,6 +41,8 @@ class Heart:
         self._started_at = time.time()
         self._next_look = time.monotonic() + LOOK_EVERY_S
         self._takeovers: dict[str, subprocess.Popen[bytes]] = {}
+        self._orphans = OrphanWatch()
+        self.has_orphan = False
 
     def beat(self) -> None:
         """A database that is away for a while costs beats, not the worker."""
@@ -63,7 +69,11 @@ class Heart:
                 self._next_look = time.monotonic() + LOOK_EVERY_S
                 for executor_id in self._client.stranded(self._identity.queue):
                     self._take_over(executor_id)
+                held = self._client.protocols_of(self._identity.executor_id)
+                holds_job = self._identity.protocol in held
+                self.has_orphan = self._orphans.look(self._doing(), holds_job)
         except ProjectError as error:
+            self._orphans = OrphanWatch()
             self._say(f"could not look: {error}")
 
     def _take_over(self, executor_id: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 
@@ -18,6 +19,7 @@ NICE = 5
 """Simulating gives way to measuring, whose host times it would disturb."""
 
 EXIT_ID_TAKEN = 4
+EXIT_JOB_ORPHANED = 5
 
 
 def run_worker(identity: Identity, url: str, on_up: Callable[[], None]) -> int:
@@ -41,6 +43,10 @@ def run_worker(identity: Identity, url: str, on_up: Callable[[], None]) -> int:
     while not stop.wait(BEAT_EVERY_S):
         heart.beat()
         heart.help_others()
+        if heart.has_orphan:
+            say = "holds a job that it does not run; it starts again to take it up"
+            print(f"{identity.executor_id}: {say}", file=sys.stderr, flush=True)
+            os._exit(EXIT_JOB_ORPHANED)
     # What is done is in the database and the step in flight will run again, so there is nothing
     # to wait for: kill the measuring process and go.
     RUNNING.shut_down()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,6 +58,7 @@ class WorkerProcess:
     """`python -m gpu_worker` as a user would start it."""
 
     def __init__(self, url: str, name: str, devices: str, simulate: bool) -> None:
+        self._drain: threading.Thread | None = None
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "gpu_worker", "--database-url", url),
@@ -72,9 +74,13 @@ class WorkerProcess:
         )
 
     def ready(self) -> str:
-        """Its first line."""
-        assert self.process.stdout is not None
-        return self.process.stdout.readline()
+        """Its first line; the rest is read and dropped, for a full pipe would stop the worker."""
+        stdout = self.process.stdout
+        assert stdout is not None
+        first = stdout.readline()
+        self._drain = threading.Thread(target=lambda: [None for _ in stdout], daemon=True)
+        self._drain.start()
+        return first
 
     def stop(self, number: int = signal.SIGTERM) -> float:
         """Send a signal and wait; seconds it took."""
@@ -86,6 +92,8 @@ class WorkerProcess:
     def end(self) -> None:
         if self.process.poll() is None:
             self.stop()
+        if self._drain is not None:
+            self._drain.join(10)
         if self.process.stdout is not None:
             self.process.stdout.close()
 

@@ -78,14 +78,18 @@ class TestServer:
         self._run(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url(name)
 
-    def kill(self) -> None:
-        """kill -9 of the server's first process, and a start from what it left."""
+    def kill(self, away_s: float = 0.0) -> None:
+        """kill -9 of the server's first process, and a start from what it left.
+
+        away_s : how long nobody answers in between [s]
+        """
         pid = self._server.get_pid()
         os.kill(pid, signal.SIGKILL)
         deadline = time.monotonic() + 60.0
         while _exists(pid):
             assert time.monotonic() < deadline, f"process {pid} does not go"
             time.sleep(0.05)
+        time.sleep(away_s)
         while True:
             try:
                 self._server.ensure_postgres_running()
