@@ -132,7 +132,7 @@ def main() -> None:
                 page.locator('input[type="file"]').set_input_files(str(histogram_file(folder)))
                 page.get_by_text("1,024").first.wait_for()
                 page.get_by_role("link", name="Buckets").first.click()
-                key, label = "padding", "K, best set"
+                key, label = "padding", "K, typed"
                 drawn(page, key)
             changes = change_times(page, key, label)
             rows.append((name, server.healthy_s, first, statistics.median(changes), max(changes)))

@@ -19,6 +19,7 @@ __all__ = [
     "ModelMemory",
     "capacity_curve",
     "graph_bytes",
+    "held_tokens",
     "kv_bytes_per_token",
     "kv_capacity",
     "kv_tokens",
@@ -103,6 +104,11 @@ def whole_kv_tokens(
     return kv_tokens(_checked("Free memory", free_bytes), bytes_per_token, block_size_tokens)[1]
 
 
+def held_tokens(tokens: float, block_size_tokens: int = BLOCK_SIZE_TOKENS) -> int:
+    """Tokens that a request of so many takes from the KV cache: whole blocks."""
+    return math.ceil(tokens / block_size_tokens) * block_size_tokens
+
+
 def request_kv_bytes(
     model: ModelMemory,
     tokens: Sequence[int] | IntArray,
@@ -168,7 +174,7 @@ def capacity_curve(
     left = [kv_tokens(free_bytes - used, bytes_per_token, block_size_tokens) for used in taken]
     tokens = np.array([tokens for _, tokens in left], np.int64)
     # A request holds whole blocks.
-    per_request = math.ceil(tokens_per_request / block_size_tokens)
+    per_request = held_tokens(tokens_per_request, block_size_tokens) // block_size_tokens
     blocks = np.array([blocks for blocks, _ in left], np.int64)
     return CapacityCurve(
         policy,

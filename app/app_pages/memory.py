@@ -14,6 +14,7 @@ from app.web.page_end import end_page
 from app.workload import traffic
 from app.workload.account_view import show_accounts
 from core.errors import ProjectError
+from core.memory import BLOCK_SIZE_TOKENS, held_tokens
 
 st.title("Memory", anchor=False)
 st.caption(
@@ -38,7 +39,9 @@ chart(capacity_figure(curves, marks, choice.tokens_per_request), "capacity", ori
 measured_or_not = as_text(theme.origin_text(view.memory.origin, view.memory.source))
 st.caption(
     f"Graph memory: {measured_or_not}. KV bytes a token: {choice.kv_origin}. Curves add the best "
-    "possible sets of 1, 2, 3 … graphs; points are your sets with the chosen pool."
+    "possible sets of 1, 2, 3 … graphs; points are your sets with the chosen pool. A request of "
+    f"{choice.tokens_per_request:,.0f} tokens holds {held_tokens(choice.tokens_per_request):,}: "
+    f"whole KV blocks of {BLOCK_SIZE_TOKENS} tokens."
 )
 table(capacity_rows(marks), "capacity_table", origin)
 show_accounts(sets, view.memory, marks)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from app import theme
-from core.memory import CapacityCurve
+from core.memory import CapacityCurve, held_tokens
 
 HOVER = (
     "%{x} graphs: %{y:,.0f} KV tokens, %{customdata:,.0f} requests<extra>%{fullData.name}</extra>"
@@ -63,5 +63,7 @@ def capacity_figure(
         )
     theme.styled(figure, title="KV cache left beside the graphs", height=420)
     figure.update_xaxes(title="captured graphs", rangemode="tozero")
-    figure.update_yaxes(title=f"KV tokens  (÷ {tokens_per_request:,.0f} = concurrent requests)")
+    figure.update_yaxes(
+        title=f"KV tokens  (÷ {held_tokens(tokens_per_request):,} = concurrent requests)"
+    )
     return figure

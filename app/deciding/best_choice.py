@@ -105,12 +105,12 @@ def k_inputs(most: int) -> None:
     st.session_state["best_k_slider"] = st.session_state["best_k"]
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     left.slider(
-        *("Graphs in the best set, K", 1, most),
+        *("Graphs in the best set (K)", 1, most),
         key="best_k_slider",
         on_change=_dragged,
         help="How many graphs the best possible set may capture.",
     )
-    right.number_input("K, best set", 1, most, key="best_k")
+    right.number_input("K, typed", 1, most, key="best_k")
     state.keep("best_k")
 
 

@@ -49,6 +49,15 @@ def engine_inputs() -> EngineChoice:
     return EngineChoice(engine.id, None if version == BY_TEXT else version, text, settings)
 
 
+KIND_WORDS = {
+    "piecewise": "piecewise ones, cut at attention, for steps that hold prompt tokens",
+    "full": "full ones for steps of decodes alone",
+    "decode": "one set for decodes",
+    "prefill": "one for prefill",
+    "prompt": "one for prompts, by batch and length",
+}
+
+
 def show_effect(report: CheckReport) -> None:
     """What the engine ends up with."""
     label = ENGINES[report.engine].label
@@ -64,6 +73,9 @@ def show_effect(report: CheckReport) -> None:
         st.error("The engine would not start with this configuration; see the findings.")
     if report.sizes:
         st.code(theme.sizes_text(report.sizes, 80), language=None, wrap_lines=True)
+    if report.plan is not None and report.plan.graphs != len(report.sizes):
+        kinds = " and ".join(KIND_WORDS[c.what] for c in report.plan.counts if c.what in KIND_WORDS)
+        st.caption(f"{report.plan.count_text()}. Each kind of step has graphs of its own: {kinds}.")
     set_here = ", ".join(f"{k}={v}" for k, v in report.settings.items() if v is not None)
     st.caption(
         f"From the {report.source}; by rule, not measured. Settings: {set_here or 'defaults'}."

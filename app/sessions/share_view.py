@@ -34,6 +34,10 @@ def show_sharing(names: dict[str, str]) -> None:
             _delete()
 
 
+def _article(role: Role) -> str:
+    return f"{'an' if role is Role.EDITOR else 'a'} **{role.value}**"
+
+
 def _links() -> None:
     session_id, me = str(state.session().open_id), sessions.me()
     links = {link.role: link for link in sessions.store().links(session_id, me)}
@@ -41,13 +45,13 @@ def _links() -> None:
         link = links.get(role)
         left, right = st.columns([3, 1], vertical_alignment="bottom")
         if link is None:
-            left.markdown(f"No link makes a **{role.value}** ({ROLE_WORDS[role]}).")
+            left.markdown(f"No link makes {_article(role)} ({ROLE_WORDS[role]}).")
             if right.button(f"Make a link for {role.value}s", key=f"share_{role}", width="stretch"):
                 sessions.store().share(session_id, me, role)
                 st.rerun()
             continue
         made = when(link.created_at)
-        left.markdown(f"Who opens this becomes **{role.value}** ({ROLE_WORDS[role]}); made {made}.")
+        left.markdown(f"Who opens this becomes {_article(role)} ({ROLE_WORDS[role]}); made {made}.")
         left.code(full_address("", key=link.token), language=None, wrap_lines=True)
         if right.button(
             f"Withdraw the {role.value}s' link",

@@ -210,10 +210,6 @@ def _sparse_prefill(plan: Plan) -> Iterator[Finding]:
 
 def _multiplied(plan: Plan) -> Iterator[Finding]:
     if any(count.variants > 1 for count in plan.counts) or len(plan.counts) > 2:
-        parts = ", ".join(
-            f"{c.sizes} {c.what}" + (f" x {c.variants}" if c.variants > 1 else "")
-            for c in plan.counts
-        )
-        text = f"{len(plan.sizes)} sizes become {plan.graphs} graphs: {parts}."
+        text = f"{plan.count_text()}."
         fix = "Fewer sizes save that many times over."
         yield Finding("graphs-multiplied", Severity.INFO, text, fix)

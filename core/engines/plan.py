@@ -136,6 +136,14 @@ class Plan:
         """Graph keys captured at start-up, all kinds and variants."""
         return sum(count.graphs for count in self.counts)
 
+    def count_text(self) -> str:
+        """How the sizes become graphs, e.g. "51 sizes become 102 graphs: 51 piecewise, 51 full"."""
+        parts = ", ".join(
+            f"{c.sizes} {c.what}" + (f" x {c.variants}" if c.variants > 1 else "")
+            for c in self.counts
+        )
+        return f"{len(self.sizes)} sizes become {self.graphs} graphs: {parts}"
+
     def objects(self, num_layers: int) -> int:
         """CUDA graph objects: a piecewise size is one between each two layers, layers + 1."""
         return sum(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,21 @@ def test_more_graphs_leave_fewer_kv_tokens():
     for trace in figure(at, "KV cache left")["data"]:
         if trace["mode"] == "lines":
             assert (np.diff(numbers(trace["y"])) <= 0).all()
+
+
+def test_the_axis_gives_the_requests_that_the_table_shows():
+    """Requests hold whole blocks of 16 tokens: KV tokens over the axis' divisor are the table's."""
+    at = open_app("memory.py", example="1")
+    title = figure(at, "KV cache left")["layout"]["yaxis"]["title"]["text"]
+    (divisor,) = re.findall(r"÷ ([\d,]+) =", title)
+    held = int(divisor.replace(",", ""))
+    typical = float(at.number_input(key="tokens_per_request").value or 0)
+    assert held % 16 == 0 and 0 <= held - typical < 16 and f"holds {held:,}: whole" in texts(at)
+    row = table_row(at, "bucket set", "Powers of two")
+    tokens, requests = (
+        int(str(row[k]).replace(",", "")) for k in ("KV tokens", "concurrent requests")
+    )
+    assert tokens // held == requests
 
 
 def test_best_set_respects_what_is_asked():

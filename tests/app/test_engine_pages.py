@@ -32,6 +32,15 @@ def test_engine_page_lists_what_would_happen():
     assert any("cudagraph_capture_sizes" in c.value and "256,257" in c.value for c in at.code)
 
 
+def test_more_graphs_than_sizes_are_explained():
+    """51 sizes with whole graphs up to 256 beside pieces: 51 + 35 = 86 graphs, and what each is."""
+    at = open_app("engine.py")
+    at.text_area(key="config_vllm").set_value("vllm serve m --max-num-seqs 256").run()
+    cells = {m.label: m.value for m in at.metric}
+    assert (cells["sizes captured"], cells["graphs, all kinds"]) == ("51", "86")
+    assert "51 sizes become 86 graphs: 51 piecewise, 35 full. Each kind of step has" in texts(at)
+
+
 def test_engine_as_set_becomes_a_baseline():
     """What the Engine page captures is offered on Buckets as 'Your engine today'."""
     at = with_file(BATCHES, "batches.csv")

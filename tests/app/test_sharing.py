@@ -104,7 +104,10 @@ def _sessions(at):
 def test_an_editor_changes_and_does_not_own():
     """Behind an editor's link changes are kept, with the guest's name; sharing is not offered."""
     owner, session_id = kept_session()
+    to_page(owner, "sessions.py")
+    assert "No link makes an **editor** (" in texts(owner)
     editor = open_app("buckets.py", key=share(owner, "editor"))
+    assert "Who opens this becomes an **editor** (" in texts(owner)
     editor.number_input(key="best_k").set_value(3).run()
     to_page(editor, "sessions.py")
     assert keys(editor) == [] and "Delete it for everybody" not in labels(editor)

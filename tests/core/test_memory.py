@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import SettingError
-from core.memory import capacity_curve, graph_bytes, kv_capacity, kv_tokens
+from core.memory import capacity_curve, graph_bytes, held_tokens, kv_capacity, kv_tokens
 from core.records import GraphMemory, Origin, PoolPolicy
 from core.step_cost import assumed_graph_memory
 from tests.core.cases import case
@@ -38,6 +38,11 @@ def test_kv_capacity_by_hand():
     # (8 - 4 * 0.5) / 0.25 = 24; (8 - 8 * 0.5) / 0.25 = 16
     assert kv_capacity(8 * GIB, 4 * 0.5 * GIB, 0.25 * GIB) == 24
     assert kv_capacity(8 * GIB, 8 * 0.5 * GIB, 0.25 * GIB) == 16
+
+
+def test_a_request_holds_whole_blocks():
+    """933 tokens are 59 blocks of 16: 944."""
+    assert (held_tokens(933), held_tokens(944), held_tokens(1, 64)) == (944, 944, 64)
 
 
 def test_a_part_of_a_request_does_not_count():
