@@ -2,7 +2,7 @@
 
     {"open": spec}        -> {"device": ...} or {"failed": sentence}
     {"restore": [sizes]}  -> {"restored": n} or {"failed": sentence}
-    {"measure": size}     -> {"row": ...}
+    {"measure": size}     -> {"row": ..., "ends": whether it is the last answer}
 
 After an error of the device the row is sent and the process ends: a broken CUDA context would
 spoil every later bucket.
@@ -57,6 +57,7 @@ def serve(questions: IO[str], answers: IO[str]) -> int:
                 answer = {"restored": len(question["restore"])}
             else:
                 answer = {"row": to_json_dict(bench.row(question["measure"]))}
+                answer["ends"] = bench.poisoned
         except (ProjectError, RuntimeError, MemoryError) as error:
             answer = {"failed": sentence(error, doing)}
         print(json.dumps(answer), file=answers, flush=True)

@@ -77,6 +77,9 @@ class MeasuringProcess:
         row = row_from_json(answer["row"], f"bucket {size}")
         if row.error is None:
             self.captured.append(size)
+        if answer.get("ends"):
+            # It is on its way out: the next question must find a new process, not this one's end.
+            self.close()
         return row
 
     def close(self) -> None:

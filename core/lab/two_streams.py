@@ -11,6 +11,7 @@ from core.lab.derivation import Derivation, Step
 from core.lab.orders import outcomes
 from core.lab.static_input import square_plus_one
 from core.lab.tensor import empty
+from core.text.counting import counted
 
 INPUTS = (3.0, 4.0, 5.0)
 
@@ -182,7 +183,7 @@ def _derivation(
         "two streams",
         "Which of the two waits may be left out?",
         (
-            f"{pipeline.num_buffers} input buffer(s), each read by a graph of its own",
+            f"{counted(pipeline.num_buffers, 'input buffers')}, each read by a graph of its own",
             "y = x * x + 1; a copy and a replay are each one piece of work",
             "times of copy and replay are assumed",
         ),

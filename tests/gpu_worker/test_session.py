@@ -69,6 +69,31 @@ def test_a_crash_tells_how_it_ended(process: MeasuringProcess) -> None:
     assert not process.alive
 
 
+def test_the_bucket_after_an_error_of_the_device_has_a_new_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The process says that a row is its last answer and takes its time to end: the next bucket is
+    not asked of it, and its row is no "ended with exit code 3"."""
+    last_words = STAND_IN.replace(
+        "    print(json.dumps(answer), flush=True)",
+        "    if question.get('measure') == 4:\n"
+        "        answer = {'row': {'size': 4, 'error': 'Memory ran out.'}, 'ends': True}\n"
+        "    print(json.dumps(answer), flush=True)\n"
+        "    if answer.get('ends'):\n"
+        "        time.sleep(0.5)\n"
+        "        os._exit(3)",
+    )
+    monkeypatch.setattr(session_module, "COMMAND", [sys.executable, "-c", last_words])
+    session = Session(tiny_spec(4, 1))
+    try:
+        session.open()
+        assert session.measure(4, []).error == "Memory ran out."
+        row = session.measure(1, [])
+        assert (row.error, row.eager_us, session.crashed) == (None, 1.0, False)
+    finally:
+        session.close()
+
+
 def test_a_hang_can_be_stopped(process: MeasuringProcess) -> None:
     """The process is killed within moments when `stop` says so, whatever it does."""
     process.open(tiny_spec(1), never)
