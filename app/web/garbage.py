@@ -2,11 +2,14 @@
 
 Streamlit by itself walks all objects of the process after each run, which takes as long as the
 run (.streamlit/config.toml switches it off). Python's own thresholds alone would keep a large
-upload long after its browser has gone, so one run in a while still looks.
+upload long after its browser has gone, so one run in a while still looks. Every browser's run is a
+thread, and the C library keeps what threads freed for threads to come, in pieces; what of it is
+whole pages goes back to the system at the same time.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 import time
@@ -29,7 +32,15 @@ class Collector:
                 return False
             self._next_s = now_s + self._every_s
         gc.collect()
+        give_back_freed()
         return True
+
+
+def give_back_freed() -> None:
+    """Freed memory to the system, where the C library can (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 _COLLECTOR = Collector()
