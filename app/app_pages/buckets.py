@@ -61,13 +61,14 @@ sets = [v.bucket_set for v in views]
 step_us = [compute.step_us(run, view.cost) for run in runs]
 taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]
 steps = found.histogram
-origin = f"steps {steps.origin.value}; step times and graph memory {view.cost.origin.value}"
+times, memory = view.cost.origin.value, view.memory.origin.value
+origin = f"steps {steps.origin.value}; step times {times}, graph memory {memory}"
 table(comparison_rows(views, step_us, taken), "comparison", origin)
 st.caption(
     "waste = padded slots / slots replayed; overhead = padded / useful; coverage = steps that run "
-    f"a graph. Mean step time and graph memory are {view.cost.origin.value}; the sidebar says from "
-    "what. A padded slot is not lost time: on a memory-bound step it costs almost nothing, so read "
-    "the step time beside it."
+    f"a graph. Mean step time: {times}; the sidebar says from what. Graph memory: {memory}; the "
+    "Memory page says from what. A padded slot is not lost time: on a memory-bound step it costs "
+    "almost nothing, so read the step time beside it."
 )
 
 
