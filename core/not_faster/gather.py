@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.cost.family import ProfileFamily, timed_sizes
+from core.cost.of_tokens import decodes
 from core.diagnose import Cause, diagnose
 from core.engines import ENGINES
 from core.engines.check import CheckReport, check
@@ -145,7 +146,21 @@ def gather(
     if steps is not None and family is not None and not fits(family.profile, steps.unit):
         cost, family = None, None
         notes.append("The profile is of prefill chunks, the steps are of decoding: not used.")
+    of_chunks = family is not None and family.profile.spec.unit is SizeUnit.TOKENS
+    if steps is not None and cost is not None and not of_chunks:
+        notes += _beyond_decoding(steps, cost)
     return Known(steps, report, sizes_source, engine, without, family, cost, tuple(notes))
+
+
+def _beyond_decoding(steps: StepHistogram, cost: StepCost) -> list[str]:
+    """Says where steps by tokens are wider than the decode steps that the cost was made for."""
+    widest, known = int(steps.sizes[-1]), int(cost.sizes[-1])
+    if steps.unit is not SizeUnit.TOKENS or decodes(steps) or widest <= known:
+        return []
+    return [
+        f"Steps of up to {widest:,} tokens are weighed as rows of decode steps, known up to "
+        f"{known:,}: those that hold prompts take less time a token."
+    ]
 
 
 def ran_without(part: Part) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from core.padding import padding_report
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import (
     Origin,
+    SizeUnit,
     StepHistogram,
 )
 from core.step_cost import cost_from_profile
@@ -225,6 +228,18 @@ def test_graph_memory_of_a_log():
     share = expect["capture_GiB"] / (expect["capture_GiB"] + expect["kv_GiB"])
     assert item.verdict is Verdict.NOT
     assert f"0.77 GiB, {100 * share:.1f} %" in item.evidence[0].text
+
+
+def test_steps_wider_than_the_decode_curve_are_named():
+    """The 8B profile ends at 512 rows: 2,048 tokens are no such row, and the answer says so; steps
+    that only decode, or are as narrow, need no such word."""
+    cost = cost_from_profile(shipped_profiles()["h200-llama-8b"])
+    wide = StepHistogram.from_mapping({8: 9, 2048: 1}, unit=SizeUnit.TOKENS)
+    said = "Steps of up to 2,048 tokens are weighed as rows of decode steps, known up to 512"
+    assert any(note.startswith(said) for note in gather([], steps=wide, cost=cost).notes)
+    narrow = StepHistogram.from_mapping({8: 9, 512: 1}, unit=SizeUnit.TOKENS)
+    for steps in (narrow, replace(wide, decode_only=True)):
+        assert not any("known up to" in note for note in gather([], steps=steps, cost=cost).notes)
 
 
 def test_sparse_sizes_hurt():
