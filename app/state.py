@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from app.fitting import fits
+from app.ranges import RANGES
 from app.theme import SET_COLOURS
 from core.readers.reading import Reading
 from core.records import BucketSet, Profile
@@ -125,7 +126,10 @@ def remember(
 
 
 def _is_fit(found: Any, default: Any, within: tuple[float, float] | None) -> bool:
-    return fits(found, default) and (within is None or within[0] <= found <= within[1])
+    is_number = isinstance(found, (int, float))
+    if within is not None and is_number and not within[0] <= found <= within[1]:
+        return False
+    return fits(found, default)
 
 
 def _follow(key: str, default: Any) -> None:
@@ -166,8 +170,10 @@ def value(key: str, default: Any) -> Any:
     held = session()
     if key in held.unproven:
         held.last_used = key
-    found = held.values.get(key, default)
-    if fits(found, default):
+    if key not in held.values:
+        return default
+    found = held.values[key]
+    if _is_fit(found, default, RANGES.get(key)):
         return found
     say_unused(key, found, default)
     return default

@@ -51,6 +51,7 @@ def memory_inputs(workload: state.Workload | None) -> MemoryChoice:
         place.number_input(
             *(label, least, most),
             step=step,
+            format="%g" if isinstance(default, float) else None,
             key=state.remember(key, default, within=(least, most)),
             help=help_text,
         )
@@ -61,6 +62,7 @@ def memory_inputs(workload: state.Workload | None) -> MemoryChoice:
         "Tokens a request holds",
         1.0,
         1e7,
+        format="%.0f",
         key=state.remember("tokens_per_request", typical_tokens(workload), True, within=(1.0, 1e7)),
         help="Prompt plus output of a typical request; the default is this workload's mean.",
     )

@@ -16,6 +16,7 @@ from app.sessions.setting_values import value_text
 from app.sessions.setting_words import setting_words
 
 SHOWN_CHARS = 40
+ABSENT = object()
 
 
 def refuse_last() -> bool:
@@ -52,7 +53,9 @@ def _shown(key: str, value: object) -> str:
 
 def show_unfit() -> None:
     """What was put aside, so that nobody wonders why a number differs."""
-    aside = state.session().set_aside
+    held = state.session()
+    unused = {k: v for k, (v, _) in held.unused.items() if held.values.get(k, ABSENT) == v}
+    aside = {**unused, **held.set_aside}
     if aside:
         texts = (f"{setting_words(k)} = {str(v)[:SHOWN_CHARS]}" for k, v in aside.items())
         st.caption(

@@ -80,6 +80,8 @@ def test_numbers_out_of_range_are_told_and_stay(every_setting):
     for page in ("workload.py", "buckets.py", "memory.py", "serve.py", "break_even.py"):
         to_page(at, page)
     assert the_store().head(session_id, "local").version == 1
+    fresh = open_app("buckets.py", session=session_id)
+    assert not fresh.error and "max_num_seqs = 100000" in shown(texts(fresh))
     to_page(at, "memory.py")
     assert at.number_input(key="card_gib").value == 80.0
     assert "card memory [GiB] = 1000000.0" in shown(texts(at))
