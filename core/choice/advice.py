@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.choice.trade_off import TradeOff, TradePoint
+from core.text.counting import counted
 
 SAME_TIME = 0.001
 """Step times this close count as the same: less than a run-to-run difference."""
@@ -81,9 +82,10 @@ def _fewer(trade: TradeOff, point: TradePoint) -> str | None:
     if match is None or match.num_graphs >= point.num_graphs or match.coverage < point.coverage:
         return None
     change = match.step_us / point.step_us - 1
+    give = "gives" if match.num_graphs == 1 else "give"
     return (
-        f"{point.name}: {match.num_graphs} graphs give the step time of its {point.num_graphs} "
-        f"({percent_text(change)}); that {freed_text(point, match)}."
+        f"{point.name}: {counted(match.num_graphs, 'graphs')} {give} the step time of its "
+        f"{point.num_graphs} ({percent_text(change)}); that {freed_text(point, match)}."
     )
 
 
@@ -117,8 +119,8 @@ def _knee(trade: TradeOff) -> str:
     point = trade.knee
     rest = point.step_us / trade.floor_us - 1
     return (
-        f"The knee lies at {point.num_graphs} graphs: a mean step of {point.step_us:,.0f} µs, "
-        f"{percent_text(rest)} above a graph for every size. Step times are {trade.origin}."
+        f"The knee lies at {counted(point.num_graphs, 'graphs')}: a mean step of "
+        f"{point.step_us:,.0f} µs, {percent_text(rest)} above a graph for every size. Step times are {trade.origin}."
     )
 
 

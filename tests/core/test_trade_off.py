@@ -154,6 +154,15 @@ def test_time_lost_by_size_by_hand():
     assert lost.tolist() == [0, 300, 2000]
 
 
+def test_one_graph_is_singular():
+    """Where a single graph does as well as two, advice says so in the singular."""
+    one = StepHistogram.from_mapping({4: 10})
+    found = trade_off(one, COST, MEMORY, PoolPolicy.PRIVATE, sets=[BucketSet("Today", (1, 4))])
+    lines = advice(found)
+    assert any("1 graph gives the step time of its 2" in line for line in lines)
+    assert lines[-1].startswith("The knee lies at 1 graph: ")
+
+
 def test_nothing_to_trade_is_said():
     """No step, no trade-off."""
     with pytest.raises(HistogramError):
