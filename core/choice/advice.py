@@ -120,7 +120,8 @@ def _knee(trade: TradeOff) -> str:
     rest = point.step_us / trade.floor_us - 1
     return (
         f"The knee lies at {counted(point.num_graphs, 'graphs')}: a mean step of "
-        f"{point.step_us:,.0f} µs, {percent_text(rest)} above a graph for every size. Step times are {trade.origin}."
+        f"{point.step_us:,.0f} µs, {percent_text(rest)} above a graph for every size. "
+        f"Step times are {trade.origin}."
     )
 
 
