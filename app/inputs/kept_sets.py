@@ -38,11 +38,11 @@ def keep_form(own_sizes: str, unit: SizeUnit) -> str | None:
     """Widgets that keep the user's list under a name, and take kept ones out; returns what a set
     that was just kept is chosen by."""
     with st.expander("Keep 'My list' under a name"):
+        _taken_out()
         st.caption(
             "The list as it is now goes with the session, is chosen like the other sets above, and "
             "stays when you change 'My list'."
         )
-        _taken_out()
         with st.form("keep_list", border=False):
             left, right = st.columns([1, 2])
             name = left.text_input("Name", key="kept_set_name")
