@@ -27,8 +27,8 @@ pytestmark = [
 MODEL = ModelShape("small", 8, 1024, 16, 4, 64, 2816, 32000, "bfloat16")
 
 
-def spec(*sizes: int, samples: int = 200) -> MeasureSpec:
-    return MeasureSpec(sizes, model=MODEL, samples=samples)
+def spec(*sizes: int, samples: int = 200, warmup: int = 3) -> MeasureSpec:
+    return MeasureSpec(sizes, model=MODEL, samples=samples, warmup=warmup)
 
 
 def used_bytes() -> int:
@@ -63,7 +63,7 @@ def test_a_card_takes_jobs_and_gives_its_memory_back(
     slack = 16 * 2**20
     assert settled_bytes(before + slack) <= before + slack
 
-    endless = client.submit(spec(8, samples=10_000_000))
+    endless = client.submit(spec(8, warmup=10_000_000))
     wait_for(client, endless, lambda s: s.now == 8, 120)
     time.sleep(2)
     client.cancel(endless)
