@@ -38,7 +38,7 @@ from app.compute.engines import (
     padding_by_engine,
 )
 from app.compute.hashing import content_digest
-from app.compute.memory import capacity_curves, capacity_mark
+from app.compute.memory import capacity_curves, capacity_mark, model_in_memory
 from app.compute.traffic import (
     example_reading,
     length_marks,
@@ -79,6 +79,7 @@ __all__ = [
     "length_marks",
     "lost_us",
     "model_config",
+    "model_in_memory",
     "padding_by_engine",
     "profiles_that_ship",
     "profiles_to_compare",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import streamlit as st
 
 from app.charts.memory import CapacityMark
+from app.compute.cost import model_config
 from app.compute.hashing import HASH
 from app.inputs.memory_choice import MemoryChoice
 from core import memory as memory_core
@@ -16,6 +18,16 @@ from core.records import (
     GraphMemory,
     PoolPolicy,
 )
+
+
+@lru_cache(maxsize=64)
+def model_in_memory(config_text: str, tp: int) -> memory_core.ModelMemory:
+    """A pasted model on so many cards. Raises ModelConfigError.
+
+    Asked for dozens of times a run, so it is kept without st.cache_data's copy, which it needs not:
+    nothing can change it.
+    """
+    return memory_core.model_memory(model_config(config_text), tp=tp)
 
 
 @st.cache_data(max_entries=16, hash_funcs=HASH)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import compute, state, theme
 from app.inputs.memory_choice import MemoryChoice
-from core.memory import ModelMemory, model_memory, whole_kv_tokens
+from core.memory import ModelMemory, whole_kv_tokens
 from core.memory_plan import MemoryPlan
 from core.records import PoolPolicy
 
@@ -123,11 +123,7 @@ def model_config_text() -> str:
 
 def chosen_model() -> ModelMemory:
     """The model last set on this page. Raises ModelConfigError."""
-    return _parsed(model_config_text(), state.value("tp", 1))
-
-
-def _parsed(text: str, tp: int) -> ModelMemory:
-    return model_memory(compute.model_config(text), tp=tp)
+    return compute.model_in_memory(model_config_text(), state.value("tp", 1))
 
 
 def _model_inputs() -> None:
