@@ -6,13 +6,8 @@ from app import state
 from app.inputs import sets as inputs
 from app.inputs.cost import chosen_cost
 from app.serving import runs as serving
-from app.serving.inputs import (
-    advanced_inputs,
-    arrival_inputs,
-    coming_inputs,
-    serving_inputs,
-    serving_limits,
-)
+from app.serving.advanced import advanced_inputs, coming_inputs
+from app.serving.inputs import arrival_inputs, serving_inputs, serving_limits
 from app.serving.sweep_view import kept_sweep, sweep_section
 from app.serving.view import latency_limit_inputs, show_runs
 from app.web.page_end import end_page
@@ -23,7 +18,7 @@ from core.text.counting import counted
 st.title("Serve", anchor=False)
 st.caption(
     "The same requests are served once with each bucket set by a simulated engine. A set's graphs "
-    "take memory from the KV cache, so more graphs can mean more waiting: that loop is closed here."
+    "take memory from the KV cache, so more graphs can mean more waiting; the run counts that in."
 )
 workload = state.session().workload
 if workload is None or workload.reading.trace is None:
@@ -62,9 +57,10 @@ if st.button("Serve the requests with each set", type="primary", key="serve"):
     serving.run(key, trace, limits, plans, view)
 runs = serving.results(key, plans)
 if len(runs) < len(plans):
+    done = f", {len(runs)} of them done with these settings" if runs else ""
     st.info(
-        f"{counted(len(trace), 'requests')}, {counted(len(plans), 'ways')} to serve them, "
-        f"{len(runs)} of them done with these settings. Press the button to run the others."
+        f"{counted(len(trace), 'requests')}, {counted(len(plans), 'ways')} to serve them{done}. "
+        f"Press the button to run {'the others' if runs else 'them'}."
     )
 if runs:
     show_runs(runs, wanted)

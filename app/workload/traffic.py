@@ -8,7 +8,8 @@ import streamlit as st
 
 from app import compute, state
 from app.inputs.cost import chosen_cost
-from app.serving.inputs import advanced_words, arrival_words, coming_words, serving_limits
+from app.serving.advanced import advanced_words, coming_words
+from app.serving.inputs import arrival_words, serving_limits
 from app.web.page_end import end_page
 from app.workload.step_simulation import DECODE, MIXED, PROMPT, requests_in, simulated, steps_of
 from core.cost.of_tokens import decodes
