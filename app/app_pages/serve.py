@@ -57,10 +57,10 @@ if st.button("Serve the requests with each set", type="primary", key="serve"):
     serving.run(key, trace, limits, plans, view)
 runs = serving.results(key, plans)
 if len(runs) < len(plans):
-    done = f", {len(runs)} of them done with these settings" if runs else ""
     st.info(
-        f"{counted(len(trace), 'requests')}, {counted(len(plans), 'ways')} to serve them{done}. "
-        f"Press the button to run {'the others' if runs else 'them'}."
+        f"{counted(len(trace), 'requests')}, {counted(len(plans), 'ways')} to serve them, "
+        f"{len(runs)} of them done with these settings. Press the button to run "
+        f"{'the others' if runs else 'them'}."
     )
 if runs:
     show_runs(runs, wanted)

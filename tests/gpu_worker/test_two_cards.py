@@ -23,8 +23,9 @@ from tests.gpu_worker.conftest import BOTH_DATABASES, finished, slow_spec, wait_
 
 pytestmark = [pytest.mark.slow, BOTH_DATABASES]
 
-SHORT, LONG = (1, 2, 4, 8, 16, 32), tuple(range(1, 25))
-"""The longer job keeps its worker busy until the lost one is back: either may take what waits."""
+SHORT, LONG = (1, 2, 4, 8, 16, 32), tuple(range(1, 41))
+"""The longer job keeps its worker busy while the other begins, and until the lost one is back:
+either may take what waits."""
 
 
 @pytest.fixture
@@ -53,8 +54,8 @@ def test_two_cards_work_at_once_and_a_lost_worker_goes_on(
 ) -> None:
     """Two jobs on the cards' one queue run side by side, a worker each; kill -9 of one worker
     loses the bucket in flight, and the worker that comes back under its id goes on there."""
-    first, second = (client.submit(slow_spec(*sizes)) for sizes in (SHORT, LONG))
-    for job_id in (first, second):
+    second, first = (client.submit(slow_spec(*sizes)) for sizes in (LONG, SHORT))
+    for job_id in (second, first):
         wait_for(client, job_id, lambda state: state.done >= 1)
     states = {job_id: client.state(job_id) for job_id in (first, second)}
     assert {state.queue for state in states.values()} == {"measure.stand-in"}
