@@ -7,6 +7,7 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
 from dbos import DBOSClient
 
 from core.records import Profile, profile_from_json, to_json_dict
@@ -121,6 +122,7 @@ def _pickled_job_is_refused(client: JobClient, url: str, proof: Path) -> None:
     assert not proof.exists(), "the worker executed a pickled payload"
 
 
+@pytest.mark.slow
 def test_kill_9_loses_at_most_the_bucket_in_flight(
     client: JobClient, start_worker: StartWorker
 ) -> None:
@@ -154,6 +156,7 @@ def test_kill_9_loses_at_most_the_bucket_in_flight(
     assert steps == ["open_device"] + ["measure_bucket"] * 5
 
 
+@pytest.mark.slow
 def test_stopping_the_worker_keeps_its_job(client: JobClient, start_worker: StartWorker) -> None:
     """A second worker of the same name is refused, in one sentence. SIGTERM in the middle of a
     bucket records nothing for it; the next start goes on there."""
