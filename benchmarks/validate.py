@@ -57,7 +57,12 @@ def main(folder: Path) -> None:
     print("|" + " --- |" * (len(COLUMNS) + 4))
     for source in NAMES:
         eager_us = runs["eager"].decode_step_us if source != "eager" else None
-        fit = fit_steps(samples[source].first_half, runs[source].capture_sizes, eager_us=eager_us)
+        fit = fit_steps(
+            samples[source].first_half,
+            runs[source].capture_sizes,
+            table=runs[source].decode_step_us,
+            eager_us=eager_us,
+        )
         for target in NAMES:
             print(row(source, target, predicted(fit, runs[target], samples[target])))
     for source in NAMES:

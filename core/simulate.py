@@ -140,7 +140,7 @@ def _rules(machine: Machine, times: StepTimes) -> Rules:
         _ticks(times.mixed_us),
         np.maximum(_ticks(times.mixed_floor_us), 1),
         *(int(_ticks(us)) for us in (times.context_us, times.mixed_context_us)),
-        *(int(_ticks(us)) for us in (times.pair_us, times.prompt_us)),
+        *(int(_ticks(us)) for us in (times.pair_us, times.prompt_us, times.mixed_row_us)),
     )
 
 

@@ -88,7 +88,12 @@ def set_cost(
         replays = graph_step_us_at(cost, bucket[graph])
         cheaper = dispatch is Dispatch.CHEAPER
         times[graph] = np.minimum(times[graph], replays) if cheaper else replays
-    return float(times @ histogram.steps)
+    return float(times @ histogram.steps) + _host_us(histogram, cost)
+
+
+def _host_us(histogram: StepHistogram, cost: StepCost | None) -> float:
+    """The host's part of all steps, the same for every set; 0 for padded slots [us]."""
+    return cost.row_us * histogram.useful_slots if cost is not None else 0.0
 
 
 def frontier(
@@ -147,7 +152,8 @@ def frontier_point(
     if problem.unit == PADDED_SLOTS:
         value = slots - useful
     elif problem.pads_up:
-        value = math.fsum([*(problem.replay[chosen[1:]] * hits).tolist(), problem.above[top]])
+        replays = (problem.replay[chosen[1:]] * hits).tolist()
+        value = math.fsum([*replays, problem.above[top], _host_us(histogram, cost)])
     else:
         value = set_cost(histogram, sizes, cost, problem.dispatch)
     return FrontierPoint(

@@ -118,7 +118,8 @@ def _halves(
     """Fitted to the first half of the time, checked on the second."""
     middle = (samples.start_s[0] + samples.start_s[-1]) / 2
     first, second = samples.first_half, samples.where(samples.start_s >= middle)
-    fit = fit_steps(first, sizes or (), eager_us=eager, source=evidence.name)
+    table = None if evidence.run is None else evidence.run.decode_step_us
+    fit = fit_steps(first, sizes or (), table=table or None, eager_us=eager, source=evidence.name)
     seen = _graphs_that_ran(samples, sizes)
     kinds = []
     for kind, unit, column, keep in (

@@ -69,6 +69,7 @@ def predicted_us(
     mixed = times.mixed_us[samples.tokens] + times.mixed_context_us * samples.context
     mixed = mixed + times.pair_us * samples.pairs + times.prompt_us * samples.prompts
     mixed = np.maximum(mixed, times.mixed_floor_us[samples.tokens])
+    mixed = mixed + times.mixed_row_us * samples.rows
     return np.where(samples.tokens > 0, mixed, decode)
 
 

@@ -13,7 +13,7 @@ def step_times_us(sizes: IntArray, bucket: IntArray, cost: StepCost) -> FloatArr
     times = eager_us_at(cost, sizes)
     graph = bucket != EAGER
     times[graph] = graph_step_us_at(cost, bucket[graph])
-    return times
+    return times + cost.row_us * sizes
 
 
 def mean_step_us(histogram: StepHistogram, report: PaddingReport, cost: StepCost) -> float:

@@ -15,6 +15,10 @@ class StepCost:
     sizes : (m,) int64, strictly ascending [unit]
     replay_us, eager_us : (m,) float64, wall time of one step replayed / run eagerly [us]
     copy_us : added to each replay: inputs copied in, graph looked up [us]
+    row_us : added to each step, replayed or eager, for each of its unpadded rows: the host's part
+        (scheduling, outputs), which padding does not take; 0 where the curves hold it [us]
+    eager_known : False where nothing shows an eager step, so that eager_us is replay_us and says
+        nothing of what graphs save
     capture_ms : (m,) float64, time to capture one graph of that size [ms]
     source : one line that says which card, model and date, or which assumption
     """
@@ -27,6 +31,8 @@ class StepCost:
     source: str
     copy_us: float = 0.0
     unit: SizeUnit = SizeUnit.REQUESTS
+    row_us: float = 0.0
+    eager_known: bool = True
 
 
 class PoolPolicy(StrEnum):

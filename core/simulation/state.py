@@ -24,6 +24,7 @@ from core.simulation.kernel.names import (
     INTERVAL,
     MAX_SEQS,
     MIXED_CONTEXT_TICKS,
+    MIXED_ROW_TICKS,
     NEVER,
     NUM_SCALARS,
     PAIR_TICKS,
@@ -115,6 +116,7 @@ class Rules(NamedTuple):
     mixed_context_ticks: int
     pair_ticks: int
     prompt_ticks: int
+    mixed_row_ticks: int = 0
 
 
 def new_engine(load: Load, rules: Rules, concurrency: int | None) -> tuple[Engine, IntArray]:
@@ -171,6 +173,7 @@ def _scalars(load: Load, rules: Rules, concurrency: int | None) -> IntArray:
         MIXED_CONTEXT_TICKS: rules.mixed_context_ticks,
         PAIR_TICKS: rules.pair_ticks,
         PROMPT_TICKS: rules.prompt_ticks,
+        MIXED_ROW_TICKS: rules.mixed_row_ticks,
         COUNT: len(load.arrival),
         CLOSED: concurrency or 0,
         RELEASED: concurrency or 0,

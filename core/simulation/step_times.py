@@ -44,6 +44,12 @@ class PrefillCost:
     mixed_context_us_per_token : None takes context_us_per_token
     captured : steps with prefill replay graphs too where a captured size holds all their tokens
         (vLLM's piecewise graphs), so that they are spared the launch time of an eager step
+    us_per_row : the host's part of each decoding request in a step with prefill, not overlapped
+        with the card's work
+    floor_us : the least that a step with prefill takes on a graph; None takes the shortest decode
+        step, and for steps without a graph the shortest eager one
+    uncaptured_us : what a step with prefill takes longer where no captured size holds its tokens
+    padded : whether a captured step with prefill computes its bucket's tokens, not its own
     """
 
     base_us: float
@@ -56,11 +62,16 @@ class PrefillCost:
     us_per_prompt: float = 0.0
     us_per_pair: float = 0.0
     mixed_context_us_per_token: float | None = None
+    us_per_row: float = 0.0
+    floor_us: float | None = None
+    uncaptured_us: float = 0.0
+    padded: bool = False
 
     def __post_init__(self) -> None:
         for name in (
             *("base_us", "us_per_token", "context_us_per_token", "reference_context_tokens"),
             *("us_per_prompt", "us_per_pair", "mixed_context_us_per_token"),
+            *("us_per_row", "floor_us", "uncaptured_us"),
         ):
             value = getattr(self, name)
             if value is not None and (not math.isfinite(value) or value < 0):
@@ -113,6 +124,8 @@ class StepTimes:
     mixed_us, mixed_floor_us : (max_num_batched_tokens + 1,) a step with prefill of so many tokens
     context_us, mixed_context_us : for each KV token that decoding requests read [us]
     pair_us, prompt_us : for each token a prompt token attends to, for each prompt in a step [us]
+    mixed_row_us : the host's part of each decoding request in a step with prefill, beside all else
+    mixed_bucket : (max_num_batched_tokens + 1,) graph of a step with prefill [tokens]; -1 none
     bucket : (max_num_seqs + 1,) what the decode step replays [unit of the cost]; -1 eager
     sizes : (max_num_seqs + 1,) its unpadded size in the same unit
     """
@@ -129,13 +142,16 @@ class StepTimes:
     sizes: IntArray
     origin: Origin
     source: str
+    mixed_row_us: float
+    mixed_bucket: IntArray
 
     def longest_us(self, kv_tokens: int) -> float:
         """More than any step can take that reads up to `kv_tokens` [us]."""
         tables = (self.decode_us, self.decode_floor_us, self.mixed_us, self.mixed_floor_us)
         context = max(self.context_us, self.mixed_context_us) * kv_tokens
         prompts = (self.prompt_us + self.pair_us * kv_tokens) * (len(self.mixed_us) - 1)
-        return float(max(table.max() for table in tables)) + context + prompts
+        host = self.mixed_row_us * (len(self.decode_us) - 1)
+        return float(max(table.max() for table in tables)) + context + prompts + host
 
 
 def step_times(
@@ -165,13 +181,14 @@ def step_times(
     device = np.minimum(eager, replay_us_at(cost, sizes)).astype(np.float64)
     device[captured] = graph_step_us_at(cost, bucket[captured])
     tokens = np.arange(machine.max_num_batched_tokens + 1, dtype=np.int64)
-    fits = _buckets(tokens, capture_sizes if prefill.captured else None) != EAGER
+    mixed_bucket = _buckets(tokens, capture_sizes if prefill.captured else None)
+    mixed, mixed_floor = _mixed(cost, prefill, tokens, mixed_bucket)
     mixed_context = prefill.mixed_context_us_per_token
     return StepTimes(
-        _without_context(device, requests, prefill),
-        np.where(captured, 0.0, eager),
-        prefill.base_us + prefill.us_per_token * tokens.astype(np.float64),
-        np.where(fits, graph_step_us_at(cost, [1])[0], eager_us_at(cost, [1])[0]),
+        _without_context(device, requests, prefill) + cost.row_us * sizes,
+        np.where(captured, 0.0, eager + cost.row_us * sizes),
+        mixed,
+        mixed_floor,
         prefill.context_us_per_token,
         prefill.context_us_per_token if mixed_context is None else mixed_context,
         prefill.us_per_pair,
@@ -180,7 +197,26 @@ def step_times(
         sizes,
         weakest((cost.origin, prefill.origin)),
         f"{cost.source}; {prefill.source}",
+        prefill.us_per_row,
+        mixed_bucket,
     )
+
+
+def _mixed(
+    cost: StepCost, prefill: PrefillCost, tokens: IntArray, bucket: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Steps with prefill by tokens, and the least they take: (n,) each [us].
+
+    bucket : (n,) captured size that holds each, -1 where none does
+    """
+    fits = bucket != EAGER
+    computed = np.where(fits & prefill.padded, bucket, tokens).astype(np.float64)
+    late = np.where(fits, 0.0, prefill.uncaptured_us)
+    if prefill.floor_us is None:
+        floor = np.where(fits, graph_step_us_at(cost, [1])[0], eager_us_at(cost, [1])[0])
+    else:
+        floor = np.full(len(tokens), prefill.floor_us)
+    return prefill.base_us + prefill.us_per_token * computed + late, floor + late
 
 
 def _without_context(device: FloatArray, requests: IntArray, prefill: PrefillCost) -> FloatArray:

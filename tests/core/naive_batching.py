@@ -40,6 +40,7 @@ class Rules:
     mixed_context: int = 0
     pair: int = 0
     prompt: int = 0
+    mixed_row: int = 0
     separate: bool = False
     whole_prompt: bool = True
     drafts: int = 0
@@ -143,7 +144,7 @@ class Engine:
             pairs = sum(request.kv + i for request, chunk in chunks for i in range(1, chunk + 1))
             ticks = rules.mixed[tokens] + rules.mixed_context * context
             ticks += rules.pair * pairs + rules.prompt * len(chunks)
-            ticks = max(ticks, rules.mixed_floor[tokens])
+            ticks = max(ticks, rules.mixed_floor[tokens]) + rules.mixed_row * len(decoders)
             self.mixed_steps[tokens] += 1
             self.mixed_rows[len(decoders)] += 1
             self.mixed_running[len(self.running)] += 1

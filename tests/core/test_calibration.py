@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from core.calibration.beside import Beside, compare, total_variation
-from core.calibration.fit import fit_steps, slots
+from core.calibration.decode_fit import TABLE_CONTEXT, slots
+from core.calibration.fit import fit_steps
 from core.calibration.lockstep import StepSamples, lockstep
 from core.calibration.recording import EngineRun, load_engine_run
 from core.calibration.tables import cost_from_tables, iteration_samples
@@ -73,12 +74,12 @@ def test_step_times_reach_from_start_to_start():
 
 def made_samples(noise: float = 0.0) -> StepSamples:
     """400 decode steps of 100 + 2 x bucket + 0.01 x context us, 400 of prefill of
-    50 + 3 x tokens + 7 x prompts + 0.001 x pairs + 0.02 x context; one step in ten is 3 x as long
-    where there is noise."""
+    50 + 3 x tokens + 7 x prompts + 0.001 x pairs + 0.02 x context, none on a graph;
+    one step in ten is 3 x as long where there is noise."""
     rng = np.random.default_rng(1)
     rows, prompts = rng.integers(1, 9, 800), rng.integers(1, 4, 800)
     context, pairs = rng.integers(10, 9000, 800), rng.integers(10, 90_000, 800)
-    tokens = np.where(np.arange(800) < 400, 0, rows + rng.integers(1, 100, 800))
+    tokens = np.where(np.arange(800) < 400, 0, rows + rng.integers(9, 100, 800))
     prompts, pairs = (np.where(tokens > 0, column, 0) for column in (prompts, pairs))
     decode = 100 + 2 * slots(rows, (1, 2, 4, 8)) + 0.01 * context
     mixed = 50 + 3 * tokens + 7 * prompts + 0.001 * pairs + 0.02 * context
@@ -91,12 +92,14 @@ def made_samples(noise: float = 0.0) -> StepSamples:
 def test_a_fit_finds_the_terms_that_made_the_steps(noise, within):
     """Exact without noise; with every tenth step three times as long within 5 %."""
     fit = fit_steps(made_samples(noise), (1, 2, 4, 8), source="made")
-    assert fit.cost.replay_us[[0, 7]] == pytest.approx([102, 116], rel=within)
+    host = fit.cost.row_us * np.array([1, 8])  # a full bucket's rows are the host's and the card's
+    assert fit.cost.replay_us[[0, 7]] + host == pytest.approx([102, 116], rel=within)
     assert fit.prefill.us_per_token == pytest.approx(3, rel=within)
     assert fit.prefill.context_us_per_token == pytest.approx(0.01, rel=2 * within)
     assert fit.prefill.mixed_context_us_per_token == pytest.approx(0.02, rel=2 * within)
     if not noise:
-        assert fit.prefill.base_us == pytest.approx(50, rel=1e-6)
+        without_graph = fit.prefill.base_us + fit.prefill.uncaptured_us  # no step had one
+        assert without_graph == pytest.approx(50, rel=1e-6)
         assert fit.prefill.us_per_prompt == pytest.approx(7, rel=1e-6)
         assert fit.prefill.us_per_pair == pytest.approx(0.001, rel=1e-6)
         assert fit.decode_spread < 1e-9 and "0.0 %" in fit.summary
@@ -223,3 +226,57 @@ def test_iteration_lines_become_samples():
     assert samples.start_s.tolist() == pytest.approx([0, 0.0065])
     with pytest.raises(SettingError, match="enable-logging-iteration-details"):
         iteration_samples(["nothing"])
+
+
+def test_the_host_part_of_a_request_is_told_from_its_slot():
+    """Steps of 5,000 + 9 x bucket + 15 x rows + 0.04 x context us on 8, 16, 64, 256: a request that
+    is padded to 256 costs its slot, not its share of the host."""
+    rng = np.random.default_rng(5)
+    rows = rng.integers(1, 60, 3000)
+    context = rows * rng.integers(200, 2000, 3000)
+    nothing = np.zeros(3000, np.int64)
+    us = 5000 + 9 * slots(rows, (8, 16, 64, 256)) + 15 * rows + 0.04 * context
+    us = us * rng.normal(1, 0.03, 3000)
+    samples = StepSamples(np.arange(3000.0), us, rows, nothing, nothing, context, nothing)
+    fit = fit_steps(samples, (8, 16, 64, 256))
+    assert fit.cost.row_us == pytest.approx(15, abs=2)
+    assert fit.cost.replay_us[[15, 63]] == pytest.approx([5144, 5576], rel=0.01)
+    assert fit.prefill.context_us_per_token == pytest.approx(0.04, rel=0.1)
+
+
+def test_a_bucket_that_no_step_touched_is_priced_from_the_table():
+    """A run of at most 16 requests and a table that says 256 take 12,000 us (4,000 of it their
+    context and the host): a step of 256 slots costs what the table leaves, not the line's guess."""
+    rng = np.random.default_rng(6)
+    rows, nothing = rng.integers(1, 17, 400), np.zeros(400, np.int64)
+    us = (5000 + 9 * slots(rows, (8, 16, 256)) + 15 * rows) * rng.normal(1, 0.01, 400)
+    samples = StepSamples(np.arange(400.0), us, rows, nothing, nothing, nothing, nothing)
+    fit = fit_steps(samples, (8, 16, 256), table={256: 12_000.0})
+    read = fit.prefill.context_us_per_token * TABLE_CONTEXT * 256
+    at = fit.cost.replay_us[255] + 256 * fit.cost.row_us + read
+    assert at == pytest.approx(12_000, rel=0.02)
+
+
+def test_steps_with_prefill_know_their_graphs():
+    """4,000 us at least on a graph of up to 512 tokens, 5,000 us more without one, and 15 us a
+    decoding request on top: all three are found."""
+    rng = np.random.default_rng(7)
+    rows = rng.integers(1, 60, 2000)
+    tokens = rows + rng.integers(10, 1500, 2000)
+    one, nothing = np.ones(2000, np.int64), np.zeros(2000, np.int64)
+    caps = tuple(range(8, 513, 8))
+    late = np.where(tokens > 512, 5000.0, 0.0)
+    us = 15.0 * rows + late + np.maximum(4000.0, 1000 + 2.0 * tokens)
+    decode = StepSamples(np.arange(30.0), np.full(30, 2000.0), *(np.ones(30, np.int64),) * 1,
+                         *(np.zeros(30, np.int64),) * 4)  # fmt: skip
+    mixed = StepSamples(30 + np.arange(2000.0), us, rows, one, tokens, nothing, nothing)
+    both = StepSamples(
+        *(
+            np.concatenate([getattr(decode, name), getattr(mixed, name)])
+            for name in ("start_s", "us", "rows", "prompts", "tokens", "context", "pairs")
+        )
+    )
+    prefill = fit_steps(both, caps).prefill
+    assert prefill.uncaptured_us == pytest.approx(5000, rel=0.03)
+    assert prefill.floor_us == pytest.approx(4000, rel=0.03)
+    assert prefill.us_per_row == pytest.approx(15, abs=2)

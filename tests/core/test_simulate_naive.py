@@ -59,6 +59,7 @@ def random_system(seed: int, separate: bool) -> System:
         mixed_context=rng.choice([0, 2]),
         pair=rng.choice([0, 1]),
         prompt=rng.choice([0, 7]),
+        mixed_row=rng.choice([0, 0, 5]),
         separate=separate,
         whole_prompt=rng.random() < 0.5,
         drafts=drafts,
@@ -84,7 +85,7 @@ def engine_of(system: System):
             rules.emit,
             *(np.array(table, np.int64) for table in (rules.decode, rules.decode_floor)),
             *(np.array(table, np.int64) for table in (rules.mixed, rules.mixed_floor)),
-            *(rules.context, rules.mixed_context, rules.pair, rules.prompt),
+            *(rules.context, rules.mixed_context, rules.pair, rules.prompt, rules.mixed_row),
         ),
         rules.concurrency,
     )

@@ -27,6 +27,7 @@ from core.simulation.kernel.names import (
     IDLE,
     INTERVAL,
     MIXED_CONTEXT_TICKS,
+    MIXED_ROW_TICKS,
     MIXED_TICKS,
     NEXT,
     NEXT_SAMPLE,
@@ -52,11 +53,14 @@ from core.simulation.kernel.prefill import end_prefills, schedule_prefill
 from core.simulation.kernel.requests import preempt_last
 
 
-def mixed_ticks(e, s, tokens, read):
-    """Time of a step of `tokens` tokens with prefill, whose decoding requests read `read`."""
+def mixed_ticks(e, s, tokens, rows, read):
+    """Time of a step of `tokens` tokens with prefill, whose `rows` decoding requests read `read`.
+
+    The host's part of the rows comes on top: it does not overlap with the card's work.
+    """
     ticks = e.mixed[tokens] + s[MIXED_CONTEXT_TICKS] * read
     ticks += s[PAIR_TICKS] * s[PAIRS] + s[PROMPT_TICKS] * s[CHUNKS]
-    return max(e.mixed_floor[tokens], ticks)
+    return max(e.mixed_floor[tokens], ticks) + s[MIXED_ROW_TICKS] * rows
 
 
 def count_mixed(e, s, tokens, rows, read, ticks):
@@ -74,7 +78,7 @@ def prefill_step(e, s):
     """SEPARATE: a step of prompts alone, if one can be made; returns its tokens."""
     tokens = schedule_prefill(e, s, s[BUDGET], s[FREE])
     if tokens > 0:
-        ticks = mixed_ticks(e, s, tokens, 0)
+        ticks = mixed_ticks(e, s, tokens, 0, 0)
         count_mixed(e, s, tokens, 0, 0, ticks)
         s[NOW] += ticks
         s[ROW_TICKS] += ticks * s[DECODING]
@@ -111,7 +115,7 @@ def decode_or_mixed_step(e, s):
         tokens = schedule_prefill(e, s, s[BUDGET] - rows * (1 + s[DRAFTS]), s[FREE] - need)
     if tokens > 0:
         tokens += rows * (1 + s[DRAFTS])
-        ticks = mixed_ticks(e, s, tokens, s[CONTEXT])
+        ticks = mixed_ticks(e, s, tokens, rows, s[CONTEXT])
         count_mixed(e, s, tokens, rows, s[CONTEXT], ticks)
         s[FREE] -= need
         add_first_gaps(e, s, ticks)

@@ -17,6 +17,7 @@
     MIXED_CONTEXT_TICKS,  # the same of a step with prefill
     PAIR_TICKS,  # for each token that a prompt token attends to
     PROMPT_TICKS,  # for each prompt in a step
+    MIXED_ROW_TICKS,  # for each request that decodes in a step with prefill, beside its floor
     SINGLE,  # whether runs of steps are not merged
     COUNT,  # requests in all
     CLOSED,  # requests kept in flight; 0: arrivals are given
@@ -56,7 +57,7 @@
     NEXT_SAMPLE,
     STUCK,
     NUM_SCALARS,
-) = range(55)
+) = range(56)
 
 SAMPLES = 1024
 """Points kept of the time series; when they are full every second one goes."""
