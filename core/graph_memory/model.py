@@ -1,0 +1,116 @@
+"""Graph memory of any list and shape: a base, tensors of the largest graph, a share a graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.engines.memory import GraphCost
+from core.errors import SettingError
+from core.graph_memory.lists import GraphLists
+from core.graph_memory.pool import layer_tensor_bytes, split_attention_bytes
+from core.records import IntArray, ModelShape, Origin
+
+
+@dataclass(frozen=True)
+class GraphBytes:
+    """Graph memory of one list, part by part [bytes].
+
+    base_bytes : what the first capture takes once (library workspaces, the capture stream)
+    tensor_bytes : the pool's tensors, by the largest graph of each kind
+    piecewise_bytes, full_bytes : what the graphs themselves take, all of a kind together
+    residual : largest share by which the model missed a measured total
+    """
+
+    base_bytes: float
+    tensor_bytes: float
+    piecewise_bytes: float
+    full_bytes: float
+    origin: Origin
+    residual: float
+    source: str
+
+    @property
+    def total_bytes(self) -> float:
+        return self.base_bytes + self.tensor_bytes + self.piecewise_bytes + self.full_bytes
+
+    @property
+    def band_bytes(self) -> tuple[float, float]:
+        """The total less and plus the residual."""
+        total = self.total_bytes
+        return total * (1 - self.residual), total * (1 + self.residual)
+
+
+@dataclass(frozen=True)
+class GraphMemoryModel:
+    """Device memory of an engine's graphs in one shared pool, captured largest first.
+
+    base_bytes : taken once, whatever the list
+    piece_bytes : one piecewise graph; a size is layers + 1 of them
+    layer_bytes : one layer within a full graph
+    splits : parts into which recorded attention may split a context; 0 where it has no buffers
+    residual : largest relative distance to the totals it was fitted to; nan where none was
+    """
+
+    base_bytes: float
+    piece_bytes: float
+    layer_bytes: float
+    splits: int
+    origin: Origin
+    residual: float
+    source: str
+
+    def __post_init__(self) -> None:
+        for name in ("base_bytes", "piece_bytes", "layer_bytes", "splits"):
+            value = getattr(self, name)
+            if not math.isfinite(value) or value < 0:
+                raise SettingError(f"{name} is {value}; give a number of 0 or more.")
+
+    def predict(self, lists: GraphLists, shape: ModelShape) -> GraphBytes:
+        """Graph memory of a list and a shape, which the fit need not have seen.
+
+        shape : of the whole model; its tensor_parallel divides heads and FFN
+        Without any graph everything is 0. Raises ModelConfigError.
+        """
+        return GraphBytes(
+            self.base_bytes if lists else 0.0,
+            self.tensor_bytes(lists, shape),
+            self.piece_bytes * lists.piecewise_objects(shape.num_layers),
+            self.layer_bytes * lists.full_layers(shape.num_layers),
+            self.origin,
+            self.residual,
+            self.source,
+        )
+
+    def graph_bytes(
+        self,
+        sizes_full: Sequence[int] | IntArray,
+        sizes_piecewise: Sequence[int] | IntArray,
+        shape: ModelShape,
+        variants: int = 1,
+    ) -> float:
+        """Total of `predict` for two lists of sizes [bytes]. Raises CaptureSizesError."""
+        lists = GraphLists(tuple(sizes_full), tuple(sizes_piecewise), variants)
+        return self.predict(lists, shape).total_bytes
+
+    def tensor_bytes(self, lists: GraphLists, shape: ModelShape) -> float:
+        """The pool's tensors: one layer's at the largest size, and recorded attention's splits."""
+        largest = max(lists.largest_full, lists.largest_piecewise)
+        splits = split_attention_bytes(shape, lists.largest_full, self.splits)
+        return layer_tensor_bytes(shape, largest) + splits
+
+    def costs(self, lists: GraphLists, shape: ModelShape) -> Mapping[str, GraphCost]:
+        """First, second and all graphs of each kind, as an engine that measures two would see them.
+
+        For `Engine.memory(costs=...)`; both kinds are taken to be captured from nothing.
+        """
+        kinds = {"full": GraphLists(lists.full), "piecewise": GraphLists((), lists.piecewise)}
+        return {name: self._cost(kind, shape) for name, kind in kinds.items() if kind}
+
+    def _cost(self, kind: GraphLists, shape: ModelShape) -> GraphCost:
+        whole = self.predict(kind, shape)
+        graphs = len(kind.full) + len(kind.piecewise)
+        each = (whole.full_bytes + whole.piecewise_bytes) / graphs
+        first = whole.base_bytes + whole.tensor_bytes + each
+        return GraphCost(first, each, whole.total_bytes)
