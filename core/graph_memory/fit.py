@@ -10,7 +10,8 @@ import numpy as np
 from core.errors import SettingError
 from core.graph_memory.lists import GraphLists
 from core.graph_memory.model import GraphMemoryModel
-from core.records import FloatArray, ModelShape, Origin
+from core.graph_memory.pool import pool_tensor_bytes
+from core.records import FloatArray, ModelShape, Origin, PoolPolicy
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,15 @@ def fit_graph_memory(
 
     full_share : what a layer in a full graph takes, of what a piecewise graph takes; lists mostly
         hold the same sizes in both kinds, which cannot tell the two apart
-    splits : see GraphMemoryModel
+    splits : see GraphMemoryModel; captures are taken to share a pool, largest first
     held : where the observations hold one number of graphs only, its share a graph is kept and
         the base alone is fitted
     Raises SettingError without an observation, or for one number of graphs without `held`.
     """
     if not observations:
         raise SettingError("Graph memory needs at least one capture to be fitted to.")
-    shell = GraphMemoryModel(0.0, 0.0, 0.0, splits, Origin.FITTED, 0.0, "")
     taken = np.array([each.taken_bytes for each in observations])
-    tensors = np.array([shell.tensor_bytes(each.lists, each.shape) for each in observations])
+    tensors = np.array([_tensor_bytes(each, splits) for each in observations])
     units = np.array([_units(each, full_share) for each in observations])
     if units.min() < units.max():
         base, piece = _two_parts(units, taken - tensors, 1 / taken)
@@ -77,6 +77,10 @@ def fit_graph_memory(
         float(missed.max()),
         _source(observations, held if units.min() == units.max() else None),
     )
+
+
+def _tensor_bytes(each: GraphMemoryObservation, splits: int) -> float:
+    return pool_tensor_bytes(each.lists, each.shape, splits, PoolPolicy.SHARED_LARGEST_FIRST)
 
 
 def _units(each: GraphMemoryObservation, full_share: float) -> float:

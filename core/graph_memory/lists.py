@@ -28,16 +28,6 @@ class GraphLists:
             if len(sizes):
                 object.__setattr__(self, name, normalised_sizes(sizes))
 
-    @property
-    def largest_full(self) -> int:
-        """0 where no full graph is captured."""
-        return self.full[-1] if self.full else 0
-
-    @property
-    def largest_piecewise(self) -> int:
-        """0 where no piecewise graph is captured."""
-        return self.piecewise[-1] if self.piecewise else 0
-
     def piecewise_objects(self, num_layers: int) -> int:
         """Graphs between the attentions: layers + 1 a size."""
         return self.variants * len(self.piecewise) * (num_layers + 1)

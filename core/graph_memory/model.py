@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from core.engines.memory import GraphCost
 from core.errors import SettingError
 from core.graph_memory.lists import GraphLists
-from core.graph_memory.pool import layer_tensor_bytes, split_attention_bytes
-from core.records import IntArray, ModelShape, Origin
+from core.graph_memory.pool import layer_tensor_bytes, pool_tensor_bytes, split_attention_bytes
+from core.records import GraphMemory, IntArray, ModelShape, Origin, PoolPolicy
 
 
 @dataclass(frozen=True)
@@ -67,38 +69,83 @@ class GraphMemoryModel:
             if not math.isfinite(value) or value < 0:
                 raise SettingError(f"{name} is {value}; give a number of 0 or more.")
 
-    def predict(self, lists: GraphLists, shape: ModelShape) -> GraphBytes:
+    def predict(
+        self,
+        lists: GraphLists,
+        shape: ModelShape,
+        policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
+    ) -> GraphBytes:
         """Graph memory of a list and a shape, which the fit need not have seen.
 
         shape : of the whole model; its tensor_parallel divides heads and FFN
+        policy : the fit saw a pool shared largest first, as engines capture; under another one the
+            tensors are computed in the same way and the total is "estimated" at best
         Without any graph everything is 0. Raises ModelConfigError.
         """
         return GraphBytes(
             self.base_bytes if lists else 0.0,
-            self.tensor_bytes(lists, shape),
+            pool_tensor_bytes(lists, shape, self.splits, policy),
             self.piece_bytes * lists.piecewise_objects(shape.num_layers),
             self.layer_bytes * lists.full_layers(shape.num_layers),
-            self.origin,
+            self._origin(policy),
             self.residual,
             self.source,
         )
+
+    def _origin(self, policy: PoolPolicy) -> Origin:
+        seen = policy is PoolPolicy.SHARED_LARGEST_FIRST or self.origin is Origin.ASSUMED
+        return self.origin if seen else Origin.ESTIMATED
 
     def graph_bytes(
         self,
         sizes_full: Sequence[int] | IntArray,
         sizes_piecewise: Sequence[int] | IntArray,
         shape: ModelShape,
+        *,
         variants: int = 1,
+        policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
     ) -> float:
         """Total of `predict` for two lists of sizes [bytes]. Raises CaptureSizesError."""
         lists = GraphLists(tuple(sizes_full), tuple(sizes_piecewise), variants)
-        return self.predict(lists, shape).total_bytes
+        return self.predict(lists, shape, policy).total_bytes
 
-    def tensor_bytes(self, lists: GraphLists, shape: ModelShape) -> float:
-        """The pool's tensors: one layer's at the largest size, and recorded attention's splits."""
-        largest = max(lists.largest_full, lists.largest_piecewise)
-        splits = split_attention_bytes(shape, lists.largest_full, self.splits)
-        return layer_tensor_bytes(shape, largest) + splits
+    def points(
+        self, shape: ModelShape, largest: int, *, largest_full: int, piecewise: bool = True
+    ) -> GraphMemory:
+        """The same by size, for functions that add up one list of capture sizes.
+
+        largest : largest size that may be captured [tokens]
+        largest_full : sizes above it have no full graph (max_num_seqs x tokens a request); 0: none
+        piecewise : every size has piecewise graphs too
+        core.memory.graph_bytes of a list then gives `predict`'s total, exactly where the list holds
+        largest_full or ends below it, else with the splits of largest_full.
+        Raises SettingError.
+        """
+        if largest < 1 or largest_full < 0:
+            raise SettingError(
+                f"The largest size is {largest}, the largest full graph {largest_full}; give 1 or "
+                "more, and 0 or more."
+            )
+        ends = {1, largest_full, largest_full + 1, largest}
+        sizes = [size for size in sorted(ends) if 1 <= size <= largest]
+        full, pieces = shape.num_layers, (shape.num_layers + 1) * piecewise
+        return GraphMemory(
+            np.array(sizes, np.int64),
+            np.array([self._pool_bytes(shape, size, largest_full) for size in sizes]),
+            np.array(
+                [
+                    self.piece_bytes * pieces + self.layer_bytes * full * (size <= largest_full)
+                    for size in sizes
+                ]
+            ),
+            self.origin,
+            self.source,
+            self.base_bytes,
+        )
+
+    def _pool_bytes(self, shape: ModelShape, size: int, largest_full: int) -> float:
+        splits = split_attention_bytes(shape, min(size, largest_full), self.splits)
+        return layer_tensor_bytes(shape, size) + splits
 
     def costs(self, lists: GraphLists, shape: ModelShape) -> Mapping[str, GraphCost]:
         """First, second and all graphs of each kind, as an engine that measures two would see them.

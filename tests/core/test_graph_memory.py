@@ -24,7 +24,8 @@ from core.graph_memory import (
 )
 from core.graph_memory.pool import layer_tensor_bytes, split_attention_bytes
 from core.graph_memory.shipped import full_share
-from core.records import ModelShape, Origin, SizeUnit
+from core.memory import graph_bytes
+from core.records import ModelShape, Origin, PoolPolicy, SizeUnit
 from tests.conftest import DATA
 from tests.core.strategies import capture_sizes
 
@@ -109,6 +110,25 @@ def test_model_by_hand() -> None:
     assert MODEL.graph_bytes((1, 2), (1, 2, 4), TINY, variants=2) == 586 + 22
 
 
+def test_policies_by_hand() -> None:
+    """Rows of 116 bytes and splits of 2 x 2 heads x 3 x 4 = 48 a row of a full graph.
+
+    Largest first holds 4 rows and 2 of splits. Smallest first: 1, 2, 4 of the piecewise graphs
+    (the full ones fit into them) and 1, 2 of splits. Private: 1, 2, 4, 1, 2 and 1, 2 of splits.
+    """
+    split = replace(MODEL, splits=2)
+    lists = GraphLists((1, 2), (1, 2, 4))
+    tensors = {policy: split.predict(lists, TINY, policy).tensor_bytes for policy in PoolPolicy}
+    assert tensors == {
+        PoolPolicy.SHARED_LARGEST_FIRST: 4 * 116 + 2 * 48,
+        PoolPolicy.SHARED_SMALLEST_FIRST: 7 * 116 + 3 * 48,
+        PoolPolicy.PRIVATE: 10 * 116 + 3 * 48,
+    }
+    assert split.predict(lists, TINY, PoolPolicy.PRIVATE).origin is Origin.ESTIMATED
+    assumed = replace(split, origin=Origin.ASSUMED)
+    assert assumed.predict(lists, TINY, PoolPolicy.PRIVATE).origin is Origin.ASSUMED
+
+
 def test_no_graph_takes_nothing() -> None:
     """Without any graph there is no base either."""
     assert MODEL.graph_bytes((), (), TINY) == 0
@@ -163,10 +183,9 @@ def test_one_list_needs_a_share_to_hold() -> None:
 def test_a_share_below_zero_is_zero() -> None:
     """A longer list that took less: the share is 0, the base lies between, the residual tells."""
     few, more = GraphLists((), (1,)), GraphLists((), (1, 2, 4))
-    tensors = MODEL.tensor_bytes(more, TINY)
     seen = [
-        GraphMemoryObservation(few, TINY, 1000.0 + MODEL.tensor_bytes(few, TINY), "few"),
-        GraphMemoryObservation(more, TINY, 500.0 + tensors, "more"),
+        GraphMemoryObservation(few, TINY, 1000.0 + layer_tensor_bytes(TINY, 1), "few"),
+        GraphMemoryObservation(more, TINY, 500.0 + layer_tensor_bytes(TINY, 4), "more"),
     ]
     fitted = fit_graph_memory(seen, full_share=0.5, splits=0)
     assert fitted.piece_bytes == 0
@@ -285,3 +304,42 @@ def test_more_cards_never_take_more_on_one(sizes: tuple[int, ...], tp: int) -> N
     whole, part = (model.predict(GraphLists(sizes, sizes), s) for s in (one, shard))
     assert part.tensor_bytes <= whole.tensor_bytes
     assert part.piecewise_bytes == whole.piecewise_bytes
+
+
+@given(capture_sizes(600), capture_sizes(600))
+def test_policies_keep_their_order(full: tuple[int, ...], piecewise: tuple[int, ...]) -> None:
+    """Sharing takes no more than not sharing, and the order no less than the best one."""
+    model, lists = shipped_graph_memory("vllm", "0.23.0"), GraphLists(full, piecewise)
+    best, smallest, private = (
+        model.predict(lists, LLAMA_8B, policy).total_bytes
+        for policy in (
+            PoolPolicy.SHARED_LARGEST_FIRST,
+            PoolPolicy.SHARED_SMALLEST_FIRST,
+            PoolPolicy.PRIVATE,
+        )
+    )
+    assert best <= smallest <= private
+
+
+@given(capture_sizes(600), st.integers(0, 600), st.booleans())
+def test_points_add_up_to_the_prediction(
+    sizes: tuple[int, ...], largest_full: int, with_piecewise: bool
+) -> None:
+    """By size, as existing functions add up: the total where the widest full graph is captured."""
+    if not with_piecewise:
+        sizes = tuple(size for size in sizes if size <= largest_full) or (1,)
+        largest_full = max(largest_full, 1)
+    model = shipped_graph_memory("vllm", "0.23.0")
+    points = model.points(LLAMA_8B, 600, largest_full=largest_full, piecewise=with_piecewise)
+    total = graph_bytes(sizes, points, PoolPolicy.SHARED_LARGEST_FIRST)
+    full = tuple(size for size in sizes if size <= largest_full)
+    expected = model.graph_bytes(full, sizes if with_piecewise else (), LLAMA_8B)
+    if largest_full in (0, *full) or sizes[-1] < largest_full:
+        assert total == pytest.approx(expected)
+    else:
+        assert total >= expected * (1 - 1e-12)
+
+
+def test_points_refuse_no_size() -> None:
+    with pytest.raises(SettingError, match="largest size is 0"):
+        MODEL.points(TINY, 0, largest_full=0)
