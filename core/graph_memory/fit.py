@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import SettingError
 from core.graph_memory.lists import GraphLists
-from core.graph_memory.model import GraphMemoryModel
+from core.graph_memory.model import GraphMemoryModel, unnamed
 from core.graph_memory.pool import pool_tensor_bytes
 from core.records import FloatArray, ModelShape, Origin, PoolPolicy
+
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -55,28 +58,92 @@ def fit_graph_memory(
     """
     if not observations:
         raise SettingError("Graph memory needs at least one capture to be fitted to.")
-    taken = np.array([each.taken_bytes for each in observations])
-    tensors = np.array([_tensor_bytes(each, splits) for each in observations])
-    units = np.array([_units(each, full_share) for each in observations])
-    if units.min() < units.max():
-        base, piece = _two_parts(units, taken - tensors, 1 / taken)
-    elif held is None:
-        raise SettingError(
-            f"All {len(observations)} captures hold the same number of graphs, which cannot tell "
-            "the base from a graph's share; add a run of another list, or a model to hold on to."
-        )
-    else:
-        base, piece = _one_part(units, taken - tensors, 1 / taken, held.piece_bytes)
-    missed = np.abs(base + piece * units + tensors - taken) / taken
+    figures = _Figures.of(observations, full_share, splits)
+    base, piece = figures.parts(held)
+    residual = float(figures.missed(base, piece).max())
+    left_out = _left_out(observations, figures, held)
     return GraphMemoryModel(
         base,
         piece,
         piece * full_share,
         splits,
         Origin.FITTED,
-        float(missed.max()),
-        _source(observations, held if units.min() == units.max() else None),
+        residual,
+        _source(observations, held if figures.alike else None),
+        max(residual, left_out, held.left_out_residual if held and figures.alike else 0.0),
+        tuple((each.lists, unnamed(each.shape)) for each in observations),
     )
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """Captures as numbers: (n,) each.
+
+    taken, tensors : measured total, and the pool's tensors in it [bytes]
+    units : piecewise graphs, with layers of full ones counted at their share
+    """
+
+    taken: FloatArray
+    tensors: FloatArray
+    units: FloatArray
+
+    @classmethod
+    def of(
+        cls, observations: Sequence[GraphMemoryObservation], full_share: float, splits: int
+    ) -> _Figures:
+        return cls(
+            np.array([each.taken_bytes for each in observations]),
+            np.array([_tensor_bytes(each, splits) for each in observations]),
+            np.array([_units(each, full_share) for each in observations]),
+        )
+
+    @property
+    def alike(self) -> bool:
+        """Whether the number of graphs is the same in all, so that base and share mix."""
+        return bool(self.units.min() == self.units.max())
+
+    def only(self, kept: BoolArray) -> _Figures:
+        return _Figures(self.taken[kept], self.tensors[kept], self.units[kept])
+
+    def parts(self, held: GraphMemoryModel | None) -> tuple[float, float]:
+        """Base and share a piecewise graph. Raises SettingError if they cannot be told apart."""
+        rest, weights = self.taken - self.tensors, 1 / self.taken
+        if not self.alike:
+            return _two_parts(self.units, rest, weights)
+        if held is None:
+            raise SettingError(
+                f"All {len(self.taken)} captures hold the same number of graphs, which cannot tell "
+                "the base from a graph's share; add a run of another list, or hold a known share."
+            )
+        return _one_part(self.units, rest, weights, held.piece_bytes)
+
+    def missed(self, base: float, piece: float) -> FloatArray:
+        """Relative distance to what was measured."""
+        found = base + piece * self.units + self.tensors
+        return np.asarray(np.abs(found - self.taken) / self.taken, np.float64)
+
+
+def _left_out(
+    observations: Sequence[GraphMemoryObservation],
+    figures: _Figures,
+    held: GraphMemoryModel | None,
+) -> float:
+    """Largest miss of a capture that the fit did not see: each left out, then each shape.
+
+    0 where too few remain to be fitted.
+    """
+    groups = [{n} for n in range(len(observations))]
+    shapes = dict.fromkeys(unnamed(each.shape) for each in observations)
+    groups += [
+        {n for n, o in enumerate(observations) if unnamed(o.shape) == shape} for shape in shapes
+    ]
+    worst = 0.0
+    for group in groups:
+        out = np.array([n in group for n in range(len(observations))])
+        rest = figures.only(~out)
+        if len(rest.taken) and (held or not rest.alike):
+            worst = max(worst, float(figures.only(out).missed(*rest.parts(held)).max()))
+    return worst
 
 
 def _tensor_bytes(each: GraphMemoryObservation, splits: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,8 @@ class GraphBytes:
     base_bytes : what the first capture takes once (library workspaces, the capture stream)
     tensor_bytes : the pool's tensors, by the largest graph of each kind
     piecewise_bytes, full_bytes : what the graphs themselves take, all of a kind together
-    residual : largest share by which the model missed a measured total
+    residual : largest share by which the model missed a measured total: of those in the fit where
+        this list and shape is one of them, else of those left out of it
     """
 
     base_bytes: float
@@ -38,10 +39,17 @@ class GraphBytes:
         return self.base_bytes + self.tensor_bytes + self.piecewise_bytes + self.full_bytes
 
     @property
-    def band_bytes(self) -> tuple[float, float]:
-        """The total less and plus the residual."""
+    def band_bytes(self) -> tuple[float, float] | None:
+        """The total less and plus the residual; None where the model is another engine's."""
+        if self.origin is Origin.ASSUMED:
+            return None
         total = self.total_bytes
         return total * (1 - self.residual), total * (1 + self.residual)
+
+
+def unnamed(shape: ModelShape) -> ModelShape:
+    """The shape under no name: a model's name says nothing of its memory."""
+    return replace(shape, name="")
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,9 @@ class GraphMemoryModel:
     piece_bytes : one piecewise graph; a size is layers + 1 of them
     layer_bytes : one layer within a full graph
     splits : parts into which recorded attention may split a context; 0 where it has no buffers
-    residual : largest relative distance to the totals it was fitted to; nan where none was
+    residual : largest relative distance to the totals it was fitted to
+    left_out_residual : the same for captures that were left out of the fit: each list, each shape
+    seen : the lists and (unnamed) shapes of the fit
     """
 
     base_bytes: float
@@ -62,6 +72,8 @@ class GraphMemoryModel:
     origin: Origin
     residual: float
     source: str
+    left_out_residual: float = 0.0
+    seen: tuple[tuple[GraphLists, ModelShape], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("base_bytes", "piece_bytes", "layer_bytes", "splits"):
@@ -88,9 +100,14 @@ class GraphMemoryModel:
             self.piece_bytes * lists.piecewise_objects(shape.num_layers),
             self.layer_bytes * lists.full_layers(shape.num_layers),
             self._origin(policy),
-            self.residual,
+            self.residual if (lists, unnamed(shape)) in self.seen else self.unseen_residual,
             self.source,
         )
+
+    @property
+    def unseen_residual(self) -> float:
+        """For a list or shape that is not in the fit."""
+        return max(self.residual, self.left_out_residual)
 
     def _origin(self, policy: PoolPolicy) -> Origin:
         seen = policy is PoolPolicy.SHARED_LARGEST_FIRST or self.origin is Origin.ASSUMED

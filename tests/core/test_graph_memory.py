@@ -105,6 +105,13 @@ def test_model_by_hand() -> None:
     assert (parts.piecewise_bytes, parts.full_bytes) == (18, 4)
     assert parts.total_bytes == 586
     assert parts.band_bytes == pytest.approx((527.4, 644.6))
+    known = replace(
+        MODEL,
+        left_out_residual=0.2,
+        seen=((GraphLists((1, 2), (1, 2, 4)), replace(TINY, name="")),),
+    )
+    assert known.predict(GraphLists((1, 2), (1, 2, 4)), TINY).residual == 0.1
+    assert known.predict(GraphLists((1, 2), (1, 2)), TINY).residual == 0.2
     assert MODEL.graph_bytes((1, 2), (1, 2, 4), TINY) == 586
     # Adapters: every size is captured twice, the pool stays.
     assert MODEL.graph_bytes((1, 2), (1, 2, 4), TINY, variants=2) == 586 + 22
@@ -127,6 +134,7 @@ def test_policies_by_hand() -> None:
     assert split.predict(lists, TINY, PoolPolicy.PRIVATE).origin is Origin.ESTIMATED
     assumed = replace(split, origin=Origin.ASSUMED)
     assert assumed.predict(lists, TINY, PoolPolicy.PRIVATE).origin is Origin.ASSUMED
+    assert assumed.predict(lists, TINY).band_bytes is None
 
 
 def test_no_graph_takes_nothing() -> None:
@@ -173,6 +181,10 @@ def test_one_list_needs_a_share_to_hold() -> None:
     fitted = fit_graph_memory([seen], full_share=0.5, splits=0, held=MODEL)
     assert (fitted.base_bytes, fitted.piece_bytes) == pytest.approx((100, 2))
     assert "by hand" in fitted.source
+    # A single capture cannot be left out, so the held model's figure stands.
+    wide = replace(MODEL, left_out_residual=0.3)
+    own = fit_graph_memory([seen], full_share=0.5, splits=0, held=wide)
+    assert (own.residual, own.left_out_residual) == (pytest.approx(0, abs=1e-12), 0.3)
     # 475 bytes leave 11 for graphs of 11 units: nothing is left for a base, a piece takes 1.
     less = fit_graph_memory(
         [replace(seen, taken_bytes=475.0)], full_share=0.5, splits=0, held=MODEL
@@ -236,6 +248,18 @@ def test_within_ten_percent_of_a_shape_not_seen(seen: GraphMemoryObservation) ->
     """Fitted to the 8B runs for 0.5B, and to the two 0.5B lists for 8B."""
     other = [each for each in shipped_captures().observations if each.shape != seen.shape]
     assert abs(_missed(_fit(other), seen)) < 0.1
+
+
+def test_the_band_of_what_was_not_seen() -> None:
+    """The largest miss of each list left out and of each shape left out, as fitted one by one."""
+    seen = list(shipped_captures().observations)
+    model = shipped_graph_memory("vllm", "0.23.0")
+    lists = [_missed(_fit([o for o in seen if o is not each]), each) for each in seen]
+    shapes = [_missed(_fit([o for o in seen if o.shape != each.shape]), each) for each in seen]
+    worst = max(abs(missed) for missed in (*lists, *shapes))
+    assert model.left_out_residual == pytest.approx(worst)
+    new = model.predict(GraphLists((1,), (1,)), LLAMA_8B)
+    assert new.residual == model.left_out_residual
 
 
 def test_one_own_capture_tells_other_lists() -> None:
