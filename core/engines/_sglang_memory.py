@@ -5,12 +5,27 @@ Source: arg_groups/memory_hook.py of 0.5.23, restated; amounts are that file's, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from core.engines._sglang_sizes import chunked_prefill, default_max_bs
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.memory import GIB, MIB, MemoryAccount
 from core.engines.plan import Plan
 from core.engines.versions import Release
+from core.records import Origin
+
+_CAPTURED_FIRST = GraphsEffect(
+    GraphsTake.KV_TOKENS,
+    "Graphs are captured first and the KV cache takes what is left, so a shorter list gives KV "
+    "tokens, as many as its graphs took.",
+    kv_per_graph_byte=1.0,
+)
+_STATIC = GraphsEffect(
+    GraphsTake.RESERVE,
+    "mem_fraction_static holds back a sum that follows the largest batch, not how many sizes are "
+    "below it: dropping small sizes frees no KV token, a lower maximum or a higher fraction may.",
+)
 
 _SOURCE = "SGLang 0.5.23 memory_hook (docs/engines.md)"
 
@@ -26,6 +41,7 @@ def sglang_memory(release: Release, values: dict[str, Any], plan: Plan) -> Memor
             0.0,
             "Graphs are captured first, then the KV cache takes what is left.",
             "graphs are captured before the KV cache is sized",
+            _CAPTURED_FIRST,
         )
     graphs = _decode(release, values, plan) + _prefill(release, values, plan)
     chunk = max(chunked_prefill(release, values), 2048)
@@ -40,7 +56,7 @@ def sglang_memory(release: Release, values: dict[str, Any], plan: Plan) -> Memor
         "(2 MiB each), not by how many there are, prefill graphs by their number (8 MiB each)."
     )
     when = "graphs are captured after the KV cache is sized"
-    return _account(values, parts, graphs, rule, when)
+    return _account(values, parts, graphs, rule, when, _static(release))
 
 
 def _account(
@@ -49,6 +65,7 @@ def _account(
     graphs: float,
     rule: str,
     when: str,
+    effect: GraphsEffect,
 ) -> MemoryAccount:
     gib: float = values["gpu_memory_gib"]
     reserved = sum(b for _, b in parts)
@@ -65,7 +82,13 @@ def _account(
         reserved_bytes=graphs,
         parts=parts,
         kv_fraction=max(fraction, 0.0) or None,
+        effect=effect,
     )
+
+
+def _static(release: Release) -> GraphsEffect:
+    """Read in 0.5.23; older releases have their own sums, from which the same is assumed."""
+    return _STATIC if release >= "0.5.23" else replace(_STATIC, origin=Origin.ASSUMED)
 
 
 def _post_capture(release: Release, values: dict[str, Any]) -> bool:

@@ -6,10 +6,13 @@ Source: v1/worker/gpu_worker.py and the two model runners of 0.17.1 to 0.33.0, r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.memory import MIB, GraphCost, MemoryAccount
 from core.engines.plan import GraphCount, Plan
 from core.engines.versions import Release
+from core.records import Origin
 
 FLOOR_BYTES = 1 * MIB
 """The least a further graph is charged with."""
@@ -18,10 +21,19 @@ _KV = "KV cache = memory x gpu_memory_utilization - weights - peak activation"
 _SOURCE = "vLLM gpu_worker, gpu_model_runner (docs/engines.md)"
 
 
+@dataclass(frozen=True)
+class Runner:
+    """Which model runner answers; unsaid: this release chooses by model, and nobody told."""
+
+    v2: bool
+    unsaid: bool = False
+
+
 def vllm_memory(
-    release: Release, v2: bool, plan: Plan, costs: Mapping[str, GraphCost]
+    release: Release, runner: Runner, plan: Plan, costs: Mapping[str, GraphCost]
 ) -> MemoryAccount:
     """The estimate of the release: none to 0.19, then first graph + rest x second."""
+    v2 = runner.v2
     if release < "0.21" or (v2 and release < "0.29"):
         why = "off by default in 0.19" if release >= "0.19" and not v2 else "none"
         return MemoryAccount(
@@ -29,6 +41,7 @@ def vllm_memory(
             when="graphs are captured after the KV cache is sized",
             source=_SOURCE,
             reserved_bytes=0.0,
+            effect=_sized_first(release, v2),
         )
     rule = (
         f"{_KV} - graph estimate; the estimate charges every further graph with the second "
@@ -41,6 +54,41 @@ def vllm_memory(
         source=_SOURCE,
         reserved_bytes=sum(b for _, b in parts) if parts is not None else None,
         parts=tuple(parts or ()),
+        effect=_UNSAID if runner.unsaid else _ESTIMATED_FIRST,
+    )
+
+
+_ESTIMATED_FIRST = GraphsEffect(
+    GraphsTake.KV_TOKENS,
+    "An estimate of graph memory is taken off before the KV cache is sized, and it grows with "
+    "every graph: a shorter list gives KV tokens, more of them than its graphs really take.",
+    kv_per_graph_byte=1.0,
+    books_estimate=True,
+)
+_FIRST = (
+    "The KV cache is sized first, from gpu_memory_utilization, and graphs use the memory that it "
+    "leaves: the list changes no KV token."
+)
+_UNSAID = GraphsEffect(
+    GraphsTake.SLACK,
+    f"{_FIRST} So does the second model runner, which this release picks for models like Llama "
+    "(the log says `Using V2 Model Runner`); with the first one an estimate of the graphs is taken "
+    "off the KV cache. Set `runner` to say which.",
+    Origin.ASSUMED,
+)
+
+
+def _sized_first(release: Release, v2: bool) -> GraphsEffect:
+    """Measured for the second runner of 0.23: as many KV tokens with 6 sizes as with 51.
+
+    From 0.23 to 0.28 its estimate is a placeholder of 0 (vLLM issue 49224).
+    """
+    seen = v2 and release >= "0.23" and release < "0.24"
+    return GraphsEffect(
+        GraphsTake.SLACK,
+        f"{_FIRST} A shorter list helps only where graphs do not fit, or together with a higher "
+        "gpu_memory_utilization.",
+        Origin.MEASURED if seen else Origin.ESTIMATED,
     )
 
 

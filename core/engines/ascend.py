@@ -14,6 +14,7 @@ from core.engines._vllm_log import MARKER, rules_for
 from core.engines._vllm_options import REWRITES, options_for
 from core.engines._vllm_sizes import rounded, stepped
 from core.engines.export import ExportForm
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.ladder import ladder
 from core.engines.memory import MemoryAccount
 from core.engines.plan import (
@@ -30,7 +31,7 @@ from core.engines.protocol import Engine
 from core.engines.settings import size_list, switch, whole
 from core.engines.versions import Release
 from core.errors import SettingError
-from core.records import SizeUnit
+from core.records import Origin, SizeUnit
 
 CAP = 512
 SIZES_ON_950 = 4
@@ -80,6 +81,12 @@ class VllmAscend(Engine):
         rule="vLLM's sum for the KV cache; what vllm-ascend adds for graphs is not known here.",
         when="not known",
         source="not read",
+        effect=GraphsEffect(
+            GraphsTake.SLACK,
+            "The KV cache is taken to be sized first, as in vLLM's first runner, and graphs to use "
+            "what gpu_memory_utilization leaves; vllm-ascend's own rule was not read.",
+            Origin.ASSUMED,
+        ),
     )
 
     def forms(

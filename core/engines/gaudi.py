@@ -18,6 +18,7 @@ from core.engines._gaudi_text import (
 )
 from core.engines.config import Config
 from core.engines.export import ExportForm
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.ladder import ladder
 from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
@@ -133,6 +134,11 @@ class Gaudi(Engine):
             when="graphs are captured after the KV cache is sized",
             source="vllm-gaudi worker (docs/engines.md)",
             kv_fraction=1 - part,
+            effect=GraphsEffect(
+                GraphsTake.RESERVE,
+                f"{part:.0%} of the usable memory is held back for graphs whatever the buckets "
+                "are: fewer buckets free no KV token, a smaller VLLM_GRAPH_RESERVED_MEM does.",
+            ),
         )
 
     def _plan(

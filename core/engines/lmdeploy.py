@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.engines.export import ExportForm, flag, python_text
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.ladder import ladder, powers_of_two, steps
 from core.engines.memory import MemoryAccount
 from core.engines.options import Form, Option
@@ -70,6 +71,11 @@ class LmDeploy(Engine):
         when="graphs are captured after the KV cache is sized",
         source="LMDeploy cache engine (docs/engines.md)",
         reserved_bytes=0.0,
+        effect=GraphsEffect(
+            GraphsTake.SLACK,
+            "The KV cache is sized first, as cache_max_entry_count of the free memory; graphs use "
+            "what that leaves, so the list changes no KV token.",
+        ),
     )
 
     def forms(

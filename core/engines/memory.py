@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.engines.graphs_take import UNKNOWN, GraphsEffect
 from core.errors import SettingError
 from core.records import GraphMemory, Origin
 from core.step_cost import line_at
@@ -36,6 +37,7 @@ class MemoryAccount:
         measurements that were not given [bytes]
     parts : (what, bytes) of everything held back beside weights and activations
     kv_fraction : part of memory that weights and KV cache may take, where the engine computes one
+    effect : what graphs take their memory from
     rule : one sentence; when : graphs are captured before or after the KV cache is sized
     """
 
@@ -46,6 +48,7 @@ class MemoryAccount:
     parts: tuple[tuple[str, float], ...] = ()
     kv_fraction: float | None = None
     origin: Origin = Origin.ESTIMATED
+    effect: GraphsEffect = UNKNOWN
 
 
 def graph_cost(memory: GraphMemory, sizes: Sequence[int]) -> GraphCost:

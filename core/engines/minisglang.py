@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.engines.export import ExportForm, flag
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.ladder import ceil_to, ladder, steps
 from core.engines.memory import MemoryAccount
 from core.engines.options import Option
@@ -71,6 +72,11 @@ class MiniSglang(Engine):
         when="graphs are captured after the KV cache is sized",
         source="mini-sglang engine (docs/engines.md)",
         reserved_bytes=0.0,
+        effect=GraphsEffect(
+            GraphsTake.SLACK,
+            "The KV cache is sized first, as a share of the free memory; graphs use what that "
+            "leaves, so the list changes no KV token.",
+        ),
     )
 
     def forms(

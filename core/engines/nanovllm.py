@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.ladder import ladder, steps
 from core.engines.memory import MemoryAccount
 from core.engines.options import Form, Option
@@ -52,6 +53,11 @@ class NanoVllm(Engine):
         when="graphs are captured after the KV cache is sized",
         source="nano-vllm model runner (docs/engines.md)",
         reserved_bytes=0.0,
+        effect=GraphsEffect(
+            GraphsTake.SLACK,
+            "The KV cache is sized first, from gpu_memory_utilization; graphs use the memory that "
+            "it leaves, so the list changes no KV token.",
+        ),
     )
 
     def fix_line(self, version: str, settings: Mapping[str, Any], sizes: tuple[int, ...]) -> str:

@@ -21,7 +21,7 @@ from core.engines.options import Option
 from core.engines.plan import DefaultSizes, Plan, StepKind
 from core.engines.settings import LARGEST, Setting, checked
 from core.engines.startup_log import LogReading, LogRule
-from core.engines.versions import Release, resolve
+from core.engines.versions import Release, resolve, version_key
 from core.errors import CaptureSizesError, SettingError
 from core.records import IntArray, normalised_sizes
 
@@ -187,7 +187,7 @@ class Engine(ABC):
         """
         release, values, wanted = self.checked_values(version, settings, capture_sizes)
         plan = self._plan(release, values, wanted)
-        return self._memory(release, values, plan, costs or {})
+        return self._memory(_exact(version, release), values, plan, costs or {})
 
     def _memory(
         self,
@@ -211,3 +211,9 @@ class Engine(ABC):
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
     ) -> Plan:
         """The plan for checked values; `wanted` is the user's list, or None."""
+
+
+def _exact(version: str | None, release: Release) -> Release:
+    """The release asked for, where its place in the order is known: memory rules have borders
+    between the releases whose lists were read."""
+    return Release(version) if version and version_key(version) else release

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.engines.export import ExportForm, comma
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.ladder import ladder
 from core.engines.memory import MemoryAccount
 from core.engines.options import Option
@@ -84,6 +85,11 @@ class Tgi(Engine):
         when="graphs are captured after the KV cache is sized",
         source="TGI server warmup (docs/engines.md)",
         reserved_bytes=0.0,
+        effect=GraphsEffect(
+            GraphsTake.SLACK,
+            "The KV cache is sized first; graphs use the tenth that TGI_WIGGLE_ROOM leaves, so the "
+            "list changes no KV token. Where they do not fit, steps run without graphs.",
+        ),
     )
 
     def forms(

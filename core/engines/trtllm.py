@@ -12,6 +12,7 @@ from typing import Any
 
 from core.engines._trtllm_text import MARKER, OPTIONS, RULES, trtllm_forms
 from core.engines.export import ExportForm
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.ladder import ladder, powers_of_two, steps
 from core.engines.memory import MemoryAccount
 from core.engines.plan import (
@@ -78,6 +79,12 @@ class TensorRtLlm(Engine):
         when="graphs are captured before the KV cache is sized",
         source="TensorRT-LLM resource manager (docs/engines.md)",
         reserved_bytes=0.0,
+        effect=GraphsEffect(
+            GraphsTake.KV_TOKENS,
+            "Graphs are captured before the KV cache is sized, which takes "
+            "free_gpu_memory_fraction (0.9) of what they leave: a shorter list gives KV tokens.",
+            kv_per_graph_byte=0.9,
+        ),
     )
 
     def forms(

@@ -11,7 +11,7 @@ from typing import Any
 from core.engines import _vllm_sizes as rule
 from core.engines._vllm_forms import vllm_forms
 from core.engines._vllm_log import MARKER, RULES, with_batch_limit
-from core.engines._vllm_memory import vllm_memory
+from core.engines._vllm_memory import Runner, vllm_memory
 from core.engines._vllm_modes import Modes, resolve_modes, uses_v2
 from core.engines._vllm_options import OPTIONS, REWRITES
 from core.engines._vllm_settings import SETTINGS
@@ -61,7 +61,8 @@ class Vllm(Engine):
         plan: Plan,
         costs: Mapping[str, GraphCost],
     ) -> MemoryAccount:
-        return vllm_memory(release, uses_v2(release, values), plan, costs)
+        unsaid = values["runner"] == "auto" and release >= "0.23" and release < "0.29"
+        return vllm_memory(release, Runner(uses_v2(release, values), unsaid), plan, costs)
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
