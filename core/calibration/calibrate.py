@@ -157,6 +157,7 @@ def _made(
         *(evidence.name, evidence.what, cost, fit.prefill, kinds, None, None),
         tuple(sentences),
         notes_on(evidence, sizes, bool(fit.eager)),
+        fit.decode_spread,
     )
 
 

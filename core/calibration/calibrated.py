@@ -39,6 +39,7 @@ class Calibration:
     prefill : None where the file tells nothing of prompts, so that they are assumed
     comparison : the whole run simulated, beside the real one; None where there is no whole run
     machine : the limits that explain the run's steps; None without a run
+    spread : root mean square of predicted / real - 1 of the fitted decode steps; None: a table
     sentences : what was fitted to what, and how it holds; notes : what to keep in mind
     """
 
@@ -51,6 +52,7 @@ class Calibration:
     machine: Machine | None
     sentences: tuple[str, ...]
     notes: tuple[str, ...]
+    spread: float | None = None
 
 
 def with_capture(cost: StepCost, evidence: Evidence) -> StepCost:

@@ -121,14 +121,7 @@ def fit_decode(
             "needed."
         )
     buckets = slots(graphs.rows, capture_sizes)
-    terms = (np.ones(len(graphs)), buckets, graphs.rows, graphs.context)
-    prior = (host_prior(2, graphs.us),)
-    apart = bool((buckets != graphs.rows).any())
-    if not apart:  # nothing was padded: a request and its slot cannot be told apart
-        terms, prior = (terms[0], buckets, graphs.context), ()
-    found = fitted(terms, graphs.us, graphs.weights, prior)
-    base, slope, context = float(found[0]), float(found[1]), float(found[-1])
-    row = float(found[2]) if apart else 0.0
+    base, slope, row, context = _plane(graphs, buckets)
     top = max(2, int(every.rows.max()), *capture_sizes)
     sizes = np.arange(1, top + 1, dtype=np.int64)
     card = graphs.us - row * graphs.rows - context * graphs.context
@@ -144,6 +137,19 @@ def fit_decode(
         tuple(np.unique(buckets).tolist()),
         words,
     )
+
+
+def _plane(graphs: DecodeSteps, buckets: IntArray) -> tuple[float, float, float, float]:
+    """Base, and what a slot, a request and a token of context add [us]."""
+    one, rows = np.ones(len(graphs)), graphs.rows.astype(np.float64)
+    slot, read = buckets.astype(np.float64), graphs.context.astype(np.float64)
+    if not (buckets != graphs.rows).any():
+        # Nothing was padded: a request and its slot cannot be told apart.
+        found = fitted([one, slot, read], graphs.us, graphs.weights)
+        return float(found[0]), float(found[1]), 0.0, float(found[2])
+    terms = [one, slot, rows, read]
+    found = fitted(terms, graphs.us, graphs.weights, (host_prior(2, graphs.us),))
+    return float(found[0]), float(found[1]), float(found[2]), float(found[3])
 
 
 def _unseen(

@@ -22,12 +22,15 @@ MODEL_FORMAT = 1
 class StepModel:
     """Step times to compute with; prefill None: prompts are assumed in proportion.
 
+    spread : root mean square of predicted / real - 1 of the decode steps; None: not known
+
     Raises RecordError where sizes do not ascend, or a time is below 0.
     """
 
     name: str
     cost: StepCost
     prefill: PrefillCost | None = None
+    spread: float | None = None
     format: int = MODEL_FORMAT
 
     def __post_init__(self) -> None:
@@ -43,7 +46,7 @@ class StepModel:
 
 def model_of(found: Calibration) -> StepModel:
     """What a calibration found, with no more points than its curves have corners."""
-    return StepModel(found.name, with_corners_only(found.cost), found.prefill)
+    return StepModel(found.name, with_corners_only(found.cost), found.prefill, found.spread)
 
 
 def with_corners_only(cost: StepCost) -> StepCost:

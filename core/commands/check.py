@@ -43,19 +43,22 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _text(args: argparse.Namespace) -> str | None:
     if args.config is not None and args.flags is not None:
         raise SettingError("Give one of --config FILE and --flags TEXT, not both.")
-    if args.config is None:
-        return args.flags
-    if args.config == "-":
+    return args.flags if args.config is None else read_text(args.config)
+
+
+def read_text(name: str) -> str:
+    """A configuration or log; "-" is stdin. Raises FileContentError, OSError."""
+    if name == "-":
         return sys.stdin.read()
-    path = Path(args.config)
+    path = Path(name)
     if path.stat().st_size > LARGEST_BYTES:
         raise FileContentError(
-            f"{args.config} is larger than {LARGEST_BYTES >> 20} MiB; cut the log to its start."
+            f"{name} is larger than {LARGEST_BYTES >> 20} MiB; cut the log to its start."
         )
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise FileContentError(f"{args.config} is no UTF-8 text; give flags or a log.") from error
+        raise FileContentError(f"{name} is no UTF-8 text; give flags or a log.") from error
 
 
 def answer(report: CheckReport) -> dict[str, Any]:

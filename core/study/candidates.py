@@ -1,4 +1,4 @@
-"""Lists worth simulating: exact ones over all scenarios' steps, hand-made ladders, today's and more.
+"""Lists worth simulating: exact ones over all scenarios, ladders, today's, and today's with more.
 
 A list is chosen on what today's graphs replay; what it does to batch sizes is found out only by
 simulating it, so none of these is an answer yet.

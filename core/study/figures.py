@@ -95,9 +95,7 @@ def beside(figures: ListFigures, today: ListFigures) -> Beside:
         if not theirs.saturated or theirs.load <= 1.0
     }
     worst = max(losses, key=lambda name: losses[name])
-    return Beside(
-        figures, losses[worst], worst, -_change(figures.at("x1"), today.at("x1")), losses
-    )
+    return Beside(figures, losses[worst], worst, -_change(figures.at("x1"), today.at("x1")), losses)
 
 
 def loss_of(mine: ScenarioFigures, theirs: ScenarioFigures) -> float:

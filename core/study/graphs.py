@@ -11,6 +11,7 @@ from core.engines import get_engine
 from core.engines.dispatch import EAGER, dispatch
 from core.engines.plan import Mode, StepKind
 from core.engines.protocol import Engine
+from core.graph_memory import GraphLists, lists_of_plan
 from core.padding import bucket_of
 from core.records import IntArray, SizeUnit, normalised_sizes
 
@@ -44,7 +45,7 @@ class Graphs:
     bucket : (max_num_seqs + 1,) what a decode step of so many requests replays [unit]; -1 eager
     slots : (max_num_seqs + 1,) its unpadded size [unit]
     mixed : sizes that steps with prefill replay [tokens]; empty: they have no graph
-    counts : {kind of graph: how many are captured}
+    counts : {kind of graph: how many are captured}; lists : their sizes by kind
     notes : what the engine does to the list, in words
     """
 
@@ -54,6 +55,7 @@ class Graphs:
     slots: IntArray
     mixed: tuple[int, ...]
     counts: Mapping[str, int]
+    lists: GraphLists = field(default_factory=GraphLists)
     notes: tuple[str, ...] = ()
 
     @property
@@ -93,6 +95,7 @@ def graphs_of(choice: EngineChoice, sizes: Sequence[int] | None, max_num_seqs: i
         np.concatenate([np.zeros(1, np.int64), slots]),
         mixed,
         {count.what: count.graphs for count in plan.counts},
+        lists_of_plan(plan),
         plan.notes,
     )
 
@@ -113,4 +116,5 @@ def _rounding_up(sizes: Sequence[int], max_num_seqs: int) -> Graphs:
     counts = {ROUNDING_UP: len(captured)}
     bucket = bucket_of(slots, captured)
     bucket[0] = EAGER
-    return Graphs(captured, SizeUnit.REQUESTS, bucket, slots, captured, counts)
+    lists = GraphLists(full=captured)
+    return Graphs(captured, SizeUnit.REQUESTS, bucket, slots, captured, counts, lists)

@@ -23,7 +23,7 @@ COMPILE_FROM = 150_000
 SETTLED = 6
 """Turns after which a list's step time and the batch sizes that follow from it agree."""
 WAITING_SHARE = 0.02
-"""Of the requests, waiting through the last quarter of the arrivals: the engine does not keep up."""
+"""Of the requests, waiting through the last quarter of the arrivals: no keeping up."""
 
 Progress = Callable[[float], None]
 
@@ -71,6 +71,25 @@ class Study:
     def graphs(self, sizes: Sequence[int] | None) -> Graphs:
         """What the engine makes of a list. Raises as `figures`."""
         return graphs_of(self.engine, sizes, self.machine.max_num_seqs)
+
+    @property
+    def default_sizes(self) -> tuple[int, ...]:
+        """What the engine captures by itself with these settings."""
+        default = replace(self.engine, today=None)
+        return graphs_of(default, None, self.machine.max_num_seqs).sizes
+
+    def pays_back_steps(self, figures: ListFigures) -> float | None:
+        """Decode steps after which capturing has paid, beside no graph at all.
+
+        None where it never does, or where no eager step is known.
+        """
+        if not self.cost.eager_known or not figures.sizes:
+            return None
+        steps = figures.at(self.scenarios[0].name).decode
+        none = graphs_of(self.engine, (), self.machine.max_num_seqs)
+        graphs = self.graphs(figures.asked)
+        saved = self._mean_us(none, steps) - self._mean_us(graphs, steps)
+        return 1e6 * figures.startup_s / saved if saved > 0 else None
 
     def result(self, sizes: Sequence[int] | None, scenario: str = "x1") -> SimulationResult | None:
         """The simulated run itself, for charts; None where the traffic is a histogram."""
@@ -189,7 +208,9 @@ def _padding(graphs: Graphs, decode: StepHistogram) -> tuple[float, float]:
     replayed = float((bucket[on] * decode.steps[on]).sum())
     useful = float((slots[on] * decode.steps[on]).sum())
     total = max(1, decode.total_steps)
-    return (replayed - useful) / replayed if replayed else 0.0, float(decode.steps[on].sum()) / total
+    return (replayed - useful) / replayed if replayed else 0.0, float(
+        decode.steps[on].sum()
+    ) / total
 
 
 def _stepped(

@@ -1,4 +1,4 @@
-"""The verdict: keep what runs, use another list, add sizes, or drop some; never a guess as a gain."""
+"""The verdict: keep what runs, use another list, add sizes, or drop some; no guess as a gain."""
 
 from __future__ import annotations
 
@@ -75,9 +75,7 @@ def _served(today: ListFigures) -> list:
     return [item for item in today.scenarios if not item.saturated]
 
 
-def _to_add(
-    study: Study, good: Sequence[Beside], claim: float, uncovered: float
-) -> Beside | None:
+def _to_add(study: Study, good: Sequence[Beside], claim: float, uncovered: float) -> Beside | None:
     """A list with today's sizes and larger ones, where steps run without a graph and that costs."""
     if uncovered < UNCOVERED or not study.cost.eager_known:
         return None
@@ -192,4 +190,6 @@ def _keep_reason(
             f"The best of {len(choice.tried)} lists gains {_percent(best_gain)} of TPOT, which is "
             f"less than the step times may be off ({_percent(claim)})."
         )
-    return f"No list of the {len(choice.tried)} tried gains more than {_percent(best_gain)} of TPOT."
+    return (
+        f"No list of the {len(choice.tried)} tried gains more than {_percent(best_gain)} of TPOT."
+    )
