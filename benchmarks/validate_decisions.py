@@ -28,8 +28,11 @@ SEQS = {"8b": 256, "05b": 1024}
 GROUPS = (
     ("8b-default", "8b-default", ("8b-twelve", "8b-pow2", "8b-six", "8b-robust16")),
     ("8b-default", "8b-default-x3", ("8b-six-x3",)),
+    ("8b-later-default-x2", "8b-later-default-x2", ("8b-later-twenty-x2",)),
+    ("8b-later-default-x2", "8b-later-default-x3", ("8b-later-twenty-x3",)),
     ("05b-default", "05b-default", ("05b-upto1024", "05b-eager")),
     ("05b-long-default", "05b-long-default", ("05b-long-upto1024",)),
+    ("05b-over-default", "05b-over-default", ("05b-over-add",)),
 )
 """(run that the model is fitted to half of, default run of the same requests, lists beside it)."""
 FIGURES = ("TPOT p50", "TPOT mean", "TPOT p99", "TTFT p50", "steps")

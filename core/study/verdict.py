@@ -77,18 +77,26 @@ def _served(today: ListFigures) -> list:
 
 def _to_add(study: Study, good: Sequence[Beside], claim: float, uncovered: float) -> Beside | None:
     """A list with today's sizes and larger ones, where steps run without a graph and that costs."""
-    if uncovered < UNCOVERED or not study.cost.eager_known:
-        return None
     today = study.today
+    decode = uncovered >= UNCOVERED and study.cost.eager_known
     longer = [
         item
         for item in good
         if set(today.sizes) <= set(item.figures.sizes)
-        and item.figures.largest_batch > today.largest_batch
+        and (_longer(item.figures, today) if decode else _deeper(item.figures, today))
         and -min(item.losses.values()) > claim
     ]
     # The shortest of those that gain all but the tolerance of what the best gains.
     return _shortest(longer, lambda item: -min(item.losses.values()))
+
+
+def _longer(figures: ListFigures, today: ListFigures) -> bool:
+    return figures.largest_batch > today.largest_batch
+
+
+def _deeper(figures: ListFigures, today: ListFigures) -> bool:
+    """Steps with prefill on a graph that had none, decode steps as today."""
+    return figures.mixed_top > today.mixed_top and figures.largest_batch == today.largest_batch
 
 
 def _to_use(good: Sequence[Beside], claim: float) -> Beside | None:
@@ -149,6 +157,13 @@ def _percent(share: float) -> str:
 
 def _add_reason(found: Beside, today: ListFigures, uncovered: float) -> str:
     where = min(found.losses, key=lambda name: found.losses[name])
+    if found.figures.largest_batch == today.largest_batch:
+        before, after = today.at(where).mixed_coverage, found.figures.at(where).mixed_coverage
+        return (
+            f"Steps with prefill of more than {today.mixed_top:,} tokens run without a graph; with "
+            f"sizes up to {found.figures.mixed_top:,} {_percent(after)} of them have one instead "
+            f"of {_percent(before)}, and TPOT falls by {_percent(-found.losses[where])} in {where}."
+        )
     return (
         f"Steps of more than {today.largest_batch:,} requests run without a graph, "
         f"{_percent(uncovered)} of the decode steps where it is worst; with graphs up to "
