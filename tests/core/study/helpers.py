@@ -11,7 +11,7 @@ from core.calibration.sources import read_evidence
 from core.records import FloatArray, GraphMemory, Origin, StepCost, Trace
 from core.simulate import Machine, PrefillCost
 from core.study.accounting import Accounting
-from core.study.build import Limits, study_of
+from core.study.build import EngineLimits, study_of
 from core.study.graphs import EngineChoice
 from core.study.prices import Prices, prices_of_model
 from core.study.scenario import LOADS, scenarios_of
@@ -36,7 +36,7 @@ def study_of_run(name: str, seqs: int = 256, loads=LOADS, **settings: object) ->
     """The requests of a recorded run, on the engine that ran it."""
     run = recorded(name)
     choice = EngineChoice("vllm", "0.23.0", {**VLLM, "max_num_seqs": seqs, **settings})
-    limits = Limits(seqs, 8192, run.kv_tokens, run.block_size_tokens)
+    limits = EngineLimits(seqs, 8192, run.kv_tokens, run.block_size_tokens)
     return study_of(run.trace, choice, fitted_prices(name), limits, loads=loads)
 
 

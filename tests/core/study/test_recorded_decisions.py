@@ -10,7 +10,7 @@ import pytest
 from core import metrics
 from core.__main__ import main
 from core.study.advice import advise
-from core.study.build import Limits, study_of
+from core.study.build import EngineLimits, study_of
 from core.study.graphs import EngineChoice
 from core.study.verdict import Kind
 from core.trace_changes import scaled_arrivals
@@ -69,7 +69,7 @@ def test_graph_memory_is_what_the_engine_logged():
 def test_steps_without_a_graph_ask_for_larger_sizes():
     """The 0.5B model with up to 1,024 requests: beyond 512 the default list runs eager, which the
     engine's own table shows (10.9 ms at 512, 15.8 ms at 513); larger sizes are added to today's."""
-    limits = Limits(1024, 8192, 10_180_752)
+    limits = EngineLimits(1024, 8192, 10_180_752)
     choice = EngineChoice("vllm", "0.23.0", {**VLLM, "max_num_seqs": 1024})
     traffic = scaled_arrivals(recorded("05b-long-default").trace, 1.25)
     study = study_of(traffic, choice, fitted_prices("05b-default"), limits, loads=(0.5, 1.0))

@@ -11,7 +11,7 @@ from core.errors import HistogramError, SettingError
 from core.records import SizeUnit, StepHistogram, Trace
 from core.simulate import simulate
 from core.study.advice import advise
-from core.study.build import Limits, study_of
+from core.study.build import EngineLimits, study_of
 from core.study.choose import choose
 from core.study.figures import loss_of
 from core.study.graphs import EngineChoice, graphs_of
@@ -91,7 +91,7 @@ def test_sizes_of_a_histogram_scale_with_the_load():
 def test_a_histogram_gets_scaled_scenarios_and_says_so():
     """No arrivals: its loads are guesses, and the ground says they are assumed."""
     steps = StepHistogram.from_mapping({n: 100 for n in range(1, 33)})
-    study = study_of(steps, EngineChoice("vllm"), assumed_prices(), Limits(64, 8192, 100_000))
+    study = study_of(steps, EngineChoice("vllm"), assumed_prices(), EngineLimits(64, 8192, 100_000))
     found = advise(study)
     assert any(g.what == "other loads" and g.origin == "assumed" for g in found.rests_on)
     assert found.study.today.at("x1").tpot_p50_ms is None
@@ -114,7 +114,9 @@ def test_a_trace_without_arrivals_asks_for_a_rate():
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm", "lmdeploy", "tgi"])
 def test_what_runs_today_is_the_engines_own_list(engine):
     """Without a list of the user's, today's graphs are those of the engine's rule."""
-    study = study_of(poisson(60, 5.0), EngineChoice(engine), assumed_prices(), Limits(64, 8192))
+    study = study_of(
+        poisson(60, 5.0), EngineChoice(engine), assumed_prices(), EngineLimits(64, 8192)
+    )
     graphs = graphs_of(study.engine, None, 64)
     assert study.today.sizes == graphs.sizes == study.default_sizes
     assert advise(study).verdict.today.sizes == graphs.sizes
