@@ -91,15 +91,17 @@ def _exact(
     study: Study, seen: StepHistogram, guards: Sequence[int], width: int
 ) -> Iterable[tuple[int, ...]]:
     """The best list of each number of graphs over the merged steps, with these sizes in it."""
-    limits = {"multiple_of": width, "include": tuple(guards)}
     cost = replace(study.cost, unit=SizeUnit.REQUESTS)
+    most = max(NUM_GRAPHS)
+    if len(guards) >= most:
+        return
+    try:
+        found = frontier(seen, max_graphs=most, cost=cost, multiple_of=width, include=tuple(guards))
+    except ProjectError:  # e.g. sizes that are no multiples of the drafts' width
+        return
     for number in NUM_GRAPHS:
-        if number > len(guards):
-            try:
-                found = frontier(seen, max_graphs=number, cost=cost, **limits)
-            except ProjectError:
-                return
-            yield found.points[-1].sizes
+        if number > len(guards) and number >= found.points[0].k:
+            yield found.at(number).sizes
 
 
 def _guards(largest_seen: int, top: int, width: int, gap: float) -> tuple[int, ...]:
