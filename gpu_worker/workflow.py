@@ -15,6 +15,8 @@ from dbos import DBOS
 from core.errors import JobError
 from core.records import DeviceInfo, MeasureRow, MeasureSpec, spec_from_json, to_json_dict
 from core.store.kinds.measure import BUCKET_STEP, MEASURE, OPEN_STEP
+from gpu_worker.driven.measuring import shaped
+from gpu_worker.driven.session import EngineSession
 from gpu_worker.running import MAX_DEATHS, MAX_TRIES, RUNNING, Step
 from gpu_worker.session import Session, SessionEndedError
 
@@ -25,14 +27,17 @@ class Bench:
     """The measuring process of the current job; one job at a time, so one process."""
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._session: Session | EngineSession | None = None
         self._job_id = ""
 
-    def session(self, job_id: str, spec: MeasureSpec) -> Session:
+    def session(self, job_id: str, spec: MeasureSpec) -> Session | EngineSession:
         """The session of this job; another job's is closed first."""
         if self._session is None or self._job_id != job_id:
             self.close()
-            self._session = Session(spec, RUNNING.must_stop(job_id))
+            stop = RUNNING.must_stop(job_id)
+            self._session = (
+                EngineSession([shaped(spec)], stop) if spec.of_engine else Session(spec, stop)
+            )
             self._job_id = job_id
         return self._session
 
@@ -104,5 +109,5 @@ def measure(spec: dict[str, Any]) -> dict[str, int]:
         RUNNING.end()
 
 
-def _session(step: Step, spec: dict[str, Any]) -> Session:
+def _session(step: Step, spec: dict[str, Any]) -> Session | EngineSession:
     return BENCH.session(step.job_id, spec_from_json(spec, "job"))
