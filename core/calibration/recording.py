@@ -58,7 +58,8 @@ def load_engine_run(path: str | Path, part: str | None = None) -> EngineRun:
     document, name = _document(Path(path))
     if not runs_in(document):
         return run_from_json(document, name)
-    return run_from_json(one_run(document, part, name)[0], name)
+    run = one_run(document, part, name)[0]
+    return run_from_json(run, run_name(run) or name)
 
 
 def load_engine_runs(path: str | Path) -> list[EngineRun]:

@@ -5,16 +5,11 @@ from __future__ import annotations
 import re
 
 PHASES = (
-    ("load weights", re.compile(r"Model loading took [\d.]+ GiB(?: memory)? and ([\d.]+) sec")),
-    (
-        "compile",
-        re.compile(
-            r"torch\.compile (?:and initial profiling/warmup run together )?took ([\d.]+) s"
-        ),
-    ),
-    ("profile memory", re.compile(r"Initial profiling/warmup run took ([\d.]+) s")),
-    ("capture graphs", re.compile(r"Graph capturing finished in ([\d.]+) sec")),
-    ("profile, KV cache and warm-up together", re.compile(r"init engine \(.*?\) took ([\d.]+) s")),
+    ("load weights", r"Model loading took [\d.]+ GiB(?: memory)? and ([\d.]+) sec"),
+    ("compile", r"torch\.compile (?:\D+ )?took ([\d.]+) s|\(compilation: ([\d.]+) s"),
+    ("profile memory", r"Initial profiling/warmup run took ([\d.]+) s"),
+    ("capture graphs", r"Graph capturing finished in ([\d.]+) sec"),
+    ("profile, KV cache and warm-up together", r"init engine \(.*?\) took ([\d.]+) s"),
 )
 """In the order of a start; the last holds those before it but for loading."""
 CAPTURED = re.compile(r"Graph capturing finished in ([\d.]+) secs, took (-?[\d.]+) GiB")
@@ -22,8 +17,12 @@ CAPTURED = re.compile(r"Graph capturing finished in ([\d.]+) secs, took (-?[\d.]
 
 def phases(text: str) -> tuple[tuple[str, float], ...]:
     """(phase, seconds) of those that were printed; the first rank's."""
-    found = ((name, pattern.search(text)) for name, pattern in PHASES)
-    return tuple((name, float(match[1])) for name, match in found if match is not None)
+    found = ((name, re.search(pattern, text)) for name, pattern in PHASES)
+    return tuple(
+        (name, float(next(filter(None, match.groups()))))
+        for name, match in found
+        if match is not None
+    )
 
 
 def capture(text: str) -> tuple[float | None, float | None]:
