@@ -7,9 +7,11 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from core.records import DeviceInfo, EngineSpec, ModelShape, to_json_dict
@@ -21,6 +23,7 @@ from gpu_worker.session import MeasuringProcess
 SERVE = "gpu_worker.driven.serve"
 KEPT_CHARS = 1 << 20
 """Of what the engine prints; the rest is counted and dropped."""
+GONE_WITHIN_S = 5.0
 ELSEWHERE = re.compile(r"root cause|background process|See stack trace|Engine core init", re.I)
 CAUSE = re.compile(r"\b(\w*(?:Error|Exception)): (.+)")
 
@@ -67,10 +70,14 @@ class EngineProcess(MeasuringProcess):
             return cut_text("".join(self._said))
 
     def close(self) -> None:
-        """Kill the child and every process of its group, and collect it."""
+        """Kill the child and every process of its group, collect it, and wait for the others: the
+        next start needs the memory that they held."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         super().close()
+        deadline = time.monotonic() + GONE_WITHIN_S
+        while group_lives(self._process.pid) and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
@@ -91,6 +98,18 @@ class EngineProcess(MeasuringProcess):
         self._error_reader.join(0.5)
         found = CAUSE.search(self.printed)
         return f"{words.split(':')[0]}: {found[1]}: {found[2].strip()}" if found else words
+
+
+def group_lives(group: int) -> bool:
+    """Whether a process of the group runs; the dead that nobody has collected do not count."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, of_group = stat.read_text().rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue  # it ended meanwhile
+        if int(of_group) == group and state != "Z":
+            return True
+    return False
 
 
 def _started(data: dict[str, Any]) -> Started:

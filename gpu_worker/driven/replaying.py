@@ -71,13 +71,8 @@ def replay(
     """
     texts = [prompts.of(prompt) for _, prompt, _ in requests]  # before the clock runs
     log = Log()
-    gc.collect()
-    gc.disable()  # a collection would be counted as the engine's
-    try:
-        base = time.perf_counter()
-        _serve(driver, requests, texts, log, base)
-    finally:
-        gc.enable()
+    gc.collect()  # what came before is not the engine's to collect
+    _serve(driver, requests, texts, log, time.perf_counter())
     return _document(log)
 
 

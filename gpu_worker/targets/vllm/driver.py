@@ -21,8 +21,9 @@ from gpu_worker.targets.vllm.model_folder import model_folder
 from gpu_worker.targets.vllm.release import INSTALL, installed_release, release_notes
 from gpu_worker.targets.vllm.watch import FULL, CaptureWatch, CardClock, StepWatch, tell, time_model
 
+IN_PROCESS = ("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+"""Scheduler and runner are in this process, to be seen and stepped; whatever else is asked for."""
 ENVIRONMENT = {
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # scheduler and runner are in this process, to be seen
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
@@ -40,6 +41,7 @@ def described_device() -> DeviceInfo:
 
 def start_engine(engine: EngineSpec, model: ModelShape, seed: int) -> VllmDriver:
     """Raises SettingError, or whatever vLLM raises when it does not start."""
+    os.environ[IN_PROCESS[0]] = IN_PROCESS[1]
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     release = installed_release()
