@@ -49,13 +49,17 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class Limits:
-    """Of the engine as it runs; kv_tokens None: not told."""
+    """Of the engine as it runs; kv_tokens None: not told.
+
+    step_tokens : the most tokens that one request can get in a step; 1 without speculation
+    """
 
     max_num_seqs: int
     max_num_batched_tokens: int
     max_model_len: int
     vocab_size: int
     kv_tokens: int | None
+    step_tokens: int = 1
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,3 @@ def engine_spec(*sizes: int, target: str = "vllm", **values: Any) -> MeasureSpec
     engine = {**ENGINE, **values.pop("engine", {})}
     asked = {"context_tokens": 40, "samples": 6, "model": MODEL, **values}
     return spec_from_json({"sizes": list(sizes), "target": target, "engine": engine, **asked})
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; a dead one that nobody has collected does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"

@@ -26,7 +26,8 @@ from gpu_worker.measure import main
 from gpu_worker.session import SessionEndedError, SessionStoppedError, never
 from gpu_worker.targets.vllm.model_folder import SETTING
 from tests.conftest import ROOT
-from tests.gpu_worker.driven_engine import MODEL, STAND_IN, alive, engine_spec, environment
+from tests.gpu_worker.conftest import alive
+from tests.gpu_worker.driven_engine import MODEL, STAND_IN, engine_spec, environment
 
 # The stand-in's steps [us]: with a graph, without one in an eager engine, without one in an engine
 # that has graphs; and each token more.

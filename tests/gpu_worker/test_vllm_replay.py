@@ -15,7 +15,8 @@ from core.readers.options import ReadOptions
 from gpu_worker.driven.replay_spec import ReplaySpec, replay_spec
 from gpu_worker.driven.replays import replay_list
 from gpu_worker.replay import main, replay_all
-from tests.gpu_worker.driven_engine import ENGINE, MODEL, STAND_IN, alive, environment
+from tests.gpu_worker.conftest import alive
+from tests.gpu_worker.driven_engine import ENGINE, MODEL, STAND_IN, environment
 
 REQUESTS = [[0, 30, 10], [0.01, 20, 20], [0.02, 40, 5], [0.05, 10, 30], [0.06, 10, 1]]
 BASE: dict[str, Any] = {

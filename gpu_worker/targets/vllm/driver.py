@@ -203,12 +203,14 @@ def _runner_of(core: Any) -> Any:
 def _limits(config: Any) -> Limits:
     scheduler, cache = config.scheduler_config, config.cache_config
     blocks, block = cache.num_gpu_blocks, cache.block_size
+    drafts = getattr(getattr(config, "speculative_config", None), "num_speculative_tokens", 0)
     return Limits(
         int(scheduler.max_num_seqs),
         int(scheduler.max_num_batched_tokens),
         int(config.model_config.max_model_len),
         int(config.model_config.get_vocab_size()),
         int(blocks) * int(block) if blocks and block else None,
+        1 + int(drafts or 0),
     )
 
 
