@@ -106,16 +106,22 @@ def _engine(spec: MeasureSpec, args: argparse.Namespace) -> int:
     for (one, _), path in zip(wanted, paths, strict=True):
         check_step(one)
         check_writable(path)
+
+    def keep(number: int, profile: Profile) -> None:
+        write_text(paths[number], json.dumps(to_json_dict(profile), indent=1) + "\n")
+        print(f"{profile.source} -> {paths[number]}", flush=True)
+
     profiles = measure_engine(
         [one for one, _ in wanted],
-        lambda one, row: print(
-            f"{one.target:12s} {one.context_tokens:6d} {row_text(row)}", flush=True
-        ),
+        lambda one, row: print(f"{_point(one)} {row_text(row)}", flush=True),
+        keep,
+        on_eager=lambda one, size, times: print(f"{_point(one)} {size:6d}  eager", flush=True),
     )
-    for profile, path in zip(profiles, paths, strict=True):
-        write_text(path, json.dumps(to_json_dict(profile), indent=1) + "\n")
-        print(f"{profile.source} -> {path}")
     return int(all(row.error for profile in profiles for row in profile.rows))
+
+
+def _point(spec: MeasureSpec) -> str:
+    return f"{spec.target:12s} {spec.context_tokens:6d}"
 
 
 def _specs(spec: MeasureSpec, args: argparse.Namespace) -> list[tuple[MeasureSpec, Path]]:

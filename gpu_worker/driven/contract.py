@@ -108,3 +108,7 @@ class Driver(Protocol):
     def busy(self) -> bool:
         """Whether a request is unfinished."""
         ...
+
+    def close(self) -> None:
+        """End in good order what it started: other ranks, and what they share."""
+        ...

@@ -11,10 +11,11 @@ from pathlib import Path
 from core.errors import SettingError
 from core.model.shape import shape_of_config
 from core.records import DeviceInfo, MeasureRow, MeasureSpec, Profile
-from gpu_worker.driven.session import MAX_TRIES, EngineSession
+from gpu_worker.driven.session import MAX_TRIES, EngineSession, OnEager
 from gpu_worker.session import SessionEndedError
 
 OnRow = Callable[[MeasureSpec, MeasureRow], None]
+OnProfile = Callable[[int, Profile], None]
 
 
 def engine_specs(
@@ -71,27 +72,29 @@ def shaped(spec: MeasureSpec) -> MeasureSpec:
 def measure_engine(
     specs: Sequence[MeasureSpec],
     on_row: OnRow = lambda spec, row: None,
+    on_profile: OnProfile = lambda number, profile: None,
     env: Mapping[str, str] | None = None,
+    on_eager: OnEager = lambda spec, size, times: None,
 ) -> list[Profile]:
     """A profile a spec, in their order, from one eager start and one with the list.
 
+    on_profile : told of each when it is whole, with its place in the order, so that an end in the
+        middle loses only those after it
     Raises JobError with the first cause where the engine does not start.
     """
-    session = EngineSession(specs, env=env)
+    session = EngineSession(specs, env=env, on_eager=on_eager)
+    profiles = []
     try:
         device = _opened(session)
-        rows = [
-            [_measured(session, spec, size, on_row) for size in spec.measuring_order]
-            for spec in specs
-        ]
-        facts = session.facts()
+        for number, spec in enumerate(specs):
+            rows = [_measured(session, spec, size, on_row) for size in spec.measuring_order]
+            rows.sort(key=lambda row: row.size)
+            now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+            profiles.append(Profile(device, spec, tuple(rows), now, engine=session.facts()))
+            on_profile(number, profiles[-1])
     finally:
         session.close()
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return [
-        Profile(device, spec, tuple(sorted(own, key=lambda r: r.size)), now, engine=facts)
-        for spec, own in zip(specs, rows, strict=True)
-    ]
+    return profiles
 
 
 def path_of(out: Path, ending: str) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -36,6 +37,7 @@ class EngineProcess(MeasuringProcess):
         self._said: list[str] = []
         self._said_chars = 0
         self._lock = threading.Lock()
+        self._ranks = 1
         super().__init__([sys.executable, "-m", SERVE, target], env)
 
     def start(
@@ -45,6 +47,7 @@ class EngineProcess(MeasuringProcess):
 
         Raises SessionEndedError, SessionStoppedError, or RuntimeError with the first cause.
         """
+        self._ranks = engine.tensor_parallel_size
         wanted = {"engine": to_json_dict(engine), "model": asdict(model), "seed": seed}
         try:
             answer = self._ask({"start": wanted}, stop)
@@ -71,13 +74,25 @@ class EngineProcess(MeasuringProcess):
 
     def close(self) -> None:
         """Kill the child and every process of its group, collect it, and wait for the others: the
-        next start needs the memory that they held."""
+        next start needs the memory that they held.
+
+        Several ranks share memory of the host, which outlives a kill: they may end by themselves.
+        """
+        if self._ranks > 1 and self.alive:
+            self._let_go()
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         super().close()
         deadline = time.monotonic() + GONE_WITHIN_S
         while group_lives(self._process.pid) and time.monotonic() < deadline:
             time.sleep(0.02)
+
+    def _let_go(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(GONE_WITHIN_S)
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None

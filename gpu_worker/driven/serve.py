@@ -72,6 +72,8 @@ class Server:
             print(json.dumps(answer), file=answers, flush=True)
             if "failed" in answer:
                 return FAILED
+        if self._driver is not None:
+            self._driver.close()
         return 0
 
     def _answered(self, question: dict[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ MAX_TRIES = 3
 NO_GRAPH = "NONE"
 Point = tuple[str, int, int]
 """Kind of step, context, size."""
+OnEager = Callable[[MeasureSpec, int, StepTimes | str], None]
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,16 @@ class EngineSession:
         specs: Sequence[MeasureSpec],
         stop: Callable[[], bool] = never,
         env: Mapping[str, str] | None = None,
+        on_eager: OnEager = lambda spec, size, times: None,
     ) -> None:
+        """on_eager : told of each point that was measured without graphs."""
         assert specs and all(one.engine == specs[0].engine for one in specs)
         self.spec = specs[0]
         self.crashed = False
         """Whether the last point's process ended."""
         self._specs = tuple(specs)
         self._stop = stop
+        self._on_eager = on_eager
         self._env = dict(os.environ if env is None else env)
         self._process: EngineProcess | None = None
         self._device: DeviceInfo | None = None
@@ -121,6 +125,7 @@ class EngineSession:
             key = (spec.target, spec.context_tokens, size)
             if key not in self._eager:
                 self._eager[key] = self._eager_point(spec, size)
+                self._on_eager(spec, size, self._eager[key])
         self.close()
 
     def _eager_point(self, spec: MeasureSpec, size: int) -> StepTimes | str:

@@ -213,6 +213,32 @@ def test_the_engine_ends_with_its_parent(tmp_path: Path) -> None:
     assert not alive(pid)
 
 
+def test_what_is_whole_is_kept_where_a_later_part_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Profiles are told one by one, in their order."""
+    specs = [one for one, _ in engine_specs(engine_spec(2, engine=ALONE), [40, 80], [])]
+    kept: list[int] = []
+
+    def keep(number: int, profile: Profile) -> None:
+        kept.append(profile.spec.context_tokens)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_engine(specs, on_profile=keep, env=environment())
+    assert kept == [40]
+
+
+def test_several_ranks_end_in_good_order(tmp_path: Path) -> None:
+    """What ranks share on the host outlives a kill, so they may end by themselves; one rank is
+    killed at once."""
+    for ranks in (1, 2):
+        file = tmp_path / f"ended-{ranks}"
+        engine = {**ALONE, "tensor_parallel_size": ranks}
+        (profile,) = measured([engine_spec(1, engine=engine)], shutdown_file=str(file))
+        assert profile.spec.model.tensor_parallel == ranks and file.exists() == (ranks > 1)
+
+
 def test_a_process_that_failed_answers_no_more() -> None:
     """After a failed start the process has ended by itself."""
     process = EngineProcess("vllm", environment(fail="oom"))
@@ -305,7 +331,9 @@ def test_several_contexts_and_tokens_are_a_file_each(
     assert found["p-prefill.json"].spec.context_tokens == 0
     assert found["p-mixed.json"].spec.context_tokens == 40
     printed = capsys.readouterr().out.splitlines()
-    assert [line.split()[:3] for line in printed[:4]] == [
+    assert [line.split()[-1] for line in printed[:4]] == ["eager"] * 4
+    rows = [line for line in printed[4:] if "->" not in line]
+    assert [line.split()[:3] for line in rows] == [
         ["vllm", "40", "2"], ["vllm", "80", "2"], ["vllm-prefill", "0", "30"],
         ["vllm-mixed", "40", "30"],
     ]  # fmt: skip

@@ -174,6 +174,11 @@ class VllmDriver:
     def abort(self, requests: Sequence[str]) -> None:
         self._engine.abort_request(list(requests))
 
+    def close(self) -> None:
+        shutdown = getattr(self._engine.engine_core, "shutdown", None)
+        if shutdown is not None:
+            shutdown()
+
     def step(self) -> StepRecord:
         self._watch.reset()
         running, waiting = len(self._scheduler.running), len(self._scheduler.waiting)

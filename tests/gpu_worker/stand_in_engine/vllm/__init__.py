@@ -1,7 +1,8 @@
 """A stand-in for vLLM with the surface that the worker drives: a small engine whose steps take
 known times. Its behaviour is set by the environment variable STAND_IN_VLLM, as JSON:
 
-    version, fail ("oom", "elsewhere"), die_at_step with marker, dies_always_at, child_pid_file
+    version, fail ("oom", "elsewhere"), die_at_step with marker, dies_always_at, child_pid_file,
+    shutdown_file
 """
 
 from __future__ import annotations

@@ -114,6 +114,10 @@ class Client:
     def get_output(self) -> SimpleNamespace:
         return SimpleNamespace(got=self.engine_core.step(), scheduler_stats=None)
 
+    def shutdown(self) -> None:
+        if "shutdown_file" in BEHAVIOUR:
+            Path(BEHAVIOUR["shutdown_file"]).write_text("ended in good order")
+
 
 class LLMEngine:
     def __init__(self, args: EngineArgs, sizes: list[int]) -> None:
