@@ -29,7 +29,7 @@ from core.errors import ProjectError, RecordError, SettingError
 from core.model.shape import shape_of_config
 from core.model.step_bounds import check_step
 from core.records import MeasureRow, MeasureSpec, Profile, spec_from_json, to_json_dict
-from gpu_worker.driven.measuring import engine_specs, measure_engine, path_of
+from gpu_worker.driven.measuring import engine_specs, measure_engine, path_of, shaped
 from gpu_worker.files import check_writable, read_json, write_text
 from gpu_worker.session import Session
 from gpu_worker.targets import check_target
@@ -42,6 +42,8 @@ def measure_all(
     spec: MeasureSpec, on_row: Callable[[MeasureRow], None] = lambda row: None
 ) -> Profile:
     """Every bucket, largest first. Raises JobError if the model cannot be loaded."""
+    if spec.of_engine:
+        return measure_engine([shaped(spec)], lambda _, row: on_row(row))[0]
     session = Session(spec)
     try:
         device = session.open()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.ship_profile import main as ship
 from core.errors import JobError, SettingError
 from core.records import MeasureRow, Profile, profile_from_json, spec_from_json, to_json_dict
 from gpu_worker.driven.contract import Capture
@@ -22,7 +23,7 @@ from gpu_worker.driven.measuring import engine_specs, measure_engine
 from gpu_worker.driven.process import EngineProcess
 from gpu_worker.driven.session import EngineSession, row_of
 from gpu_worker.driven.steps import StepTimes
-from gpu_worker.measure import main
+from gpu_worker.measure import main, measure_all
 from gpu_worker.session import SessionEndedError, SessionStoppedError, never
 from gpu_worker.targets.vllm.model_folder import SETTING
 from tests.conftest import ROOT
@@ -401,3 +402,18 @@ def test_an_engine_needs_an_engines_target() -> None:
     with pytest.raises(SettingError, match="target 'llama' is no engine"):
         spec_from_json({"sizes": [1], "engine": {}})
     assert spec_from_json({"sizes": [1], "target": "vllm"}).engine is not None
+
+
+def test_a_shipped_profile_keeps_facts_and_no_text(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What an engine printed names hosts and folders; it does not go into the repository."""
+    monkeypatch.setenv("PYTHONPATH", str(STAND_IN))
+    profile = measure_all(engine_spec(2, engine=ALONE))
+    source, target = tmp_path / "profile.json", tmp_path / "shipped.json"
+    source.write_text(json.dumps(to_json_dict(profile)))
+    ship(source, target)
+    shipped = profile_from_json(json.loads(target.read_text()))
+    assert shipped.engine is not None and shipped.engine.release == "0.23.0"
+    assert profile.engine is not None and profile.engine.printed and not shipped.engine.printed
+    assert shipped.device.host is None
