@@ -13,7 +13,15 @@ from typing import Any
 from dbos import DBOS
 
 from core.errors import JobError
-from core.records import DeviceInfo, MeasureRow, MeasureSpec, spec_from_json, to_json_dict
+from core.records import (
+    DeviceInfo,
+    EngineFacts,
+    MeasureRow,
+    MeasureSpec,
+    spec_from_json,
+    to_json_dict,
+)
+from core.records.plain import to_plain
 from core.store.kinds.measure import BUCKET_STEP, MEASURE, OPEN_STEP
 from gpu_worker.driven.measuring import shaped
 from gpu_worker.driven.session import EngineSession
@@ -54,9 +62,10 @@ RUNNING.close = BENCH.close
 
 @DBOS.step(name=OPEN_STEP)
 def open_device(spec: dict[str, Any]) -> dict[str, Any]:
-    """Load the model; the device as a record."""
+    """Load the model, or start the engine; the device as a record, with an engine's facts."""
     with RUNNING.step("open", "loading the model") as step:
-        return asdict(_opened(step, spec))
+        device, engine = _opened(step, spec)
+        return asdict(device) | ({"engine": to_plain(engine)} if engine is not None else {})
 
 
 @DBOS.step(name=BUCKET_STEP)
@@ -66,14 +75,15 @@ def measure_bucket(spec: dict[str, Any], size: int, captured: list[int]) -> dict
         return to_json_dict(_measured(step, spec, size, captured))
 
 
-def _opened(step: Step, spec: dict[str, Any]) -> DeviceInfo:
+def _opened(step: Step, spec: dict[str, Any]) -> tuple[DeviceInfo, EngineFacts | None]:
     """A measuring process that dies while it loads the model is tried again, twice at most."""
     if step.tries > MAX_TRIES:
         raise JobError(f"The model could not be loaded: {ENDED_WORKER}.")
     session = _session(step, spec)
     while True:
         try:
-            return session.open()
+            device = session.open()
+            return device, session.facts() if isinstance(session, EngineSession) else None
         except SessionEndedError as error:
             if not step.try_again():
                 text = f"The model could not be loaded: {error}; tried {step.tries} times."

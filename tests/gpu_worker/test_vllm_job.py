@@ -34,7 +34,12 @@ def test_jobs_of_an_engine(
     def run(spec: MeasureSpec) -> JobState:
         return wait_for(client, client.submit(spec), finished)[-1]
 
-    done = run(engine_spec(1, 2))
+    job_id = client.submit(engine_spec(1, 2))
+    done = wait_for(client, job_id, finished)[-1]
+    profile = client.profile(job_id)
+    assert profile is not None and profile.engine is not None
+    assert profile.engine.capture_sizes == (1, 2, 4, 8) and profile.engine.graph_gib == 0.59
+    assert "measured on vLLM 0.23.0" in profile.source
     assert done.status is JobStatus.DONE and marker.exists()
     assert [(row.size, row.error, row.mode) for row in done.rows] == [
         (1, None, "FULL"), (2, None, "FULL"),

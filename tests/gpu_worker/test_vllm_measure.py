@@ -33,7 +33,7 @@ from tests.gpu_worker.driven_engine import MODEL, STAND_IN, engine_spec, environ
 # The stand-in's steps [us]: with a graph, without one in an eager engine, without one in an engine
 # that has graphs; and each token more.
 GRAPH, EAGER, BEYOND, TOKEN = 1000.0, 3000.0, 4000.0, 2.0
-SLACK = 1.6
+SLACK = 2.5
 """A shared machine may hold a step up, and never shortens one."""
 
 
@@ -203,12 +203,12 @@ def test_the_engine_ends_with_its_parent(tmp_path: Path) -> None:
         env=environment(child_pid_file=str(pid_file)),
         stdout=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 90
     while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
-    pid, deadline = int(pid_file.read_text()), time.monotonic() + 5
+    pid, deadline = int(pid_file.read_text()), time.monotonic() + 20
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not alive(pid)
