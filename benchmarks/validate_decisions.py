@@ -23,7 +23,7 @@ from core.records import FloatArray
 from core.simulate import Machine, simulate_times, step_times
 from core.study.graphs import EngineChoice, graphs_of
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "engine_runs" / "lists"
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "engine_lists"
 SEQS = {"8b": 256, "05b": 1024}
 GROUPS = (
     ("8b-default", "8b-default", ("8b-twelve", "8b-pow2", "8b-six", "8b-robust16")),

@@ -18,7 +18,7 @@ from core.study.scenario import LOADS, scenarios_of
 from core.study.study import Study
 from tests.conftest import DATA
 
-LISTS = DATA / "engine_runs" / "lists"
+LISTS = DATA / "engine_lists"
 VLLM = {"max_num_seqs": 256, "max_num_batched_tokens": 8192}
 SIX = (8, 14, 20, 27, 37, 256)
 
