@@ -2,7 +2,7 @@
 known times. Its behaviour is set by the environment variable STAND_IN_VLLM, as JSON:
 
     version, fail ("oom", "elsewhere"), die_at_step with marker, dies_always_at, child_pid_file,
-    shutdown_file
+    shutdown_file, hangs_at
 """
 
 from __future__ import annotations

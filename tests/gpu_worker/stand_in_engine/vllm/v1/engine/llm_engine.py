@@ -1,4 +1,8 @@
-"""The stand-in's engine: chunked prefill, first come first served, steps of known length."""
+"""The stand-in's engine: chunked prefill, first come first served, steps of known length.
+
+It brings its own clock: time passes by its steps and by sleeping alone, so that what is measured
+is the same however busy the machine is.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from enum import Enum
 from pathlib import Path
@@ -21,6 +26,31 @@ TOKEN_S = 2e-6
 """More for each token of a step, padded or not [s]."""
 DEFAULT_SIZES = [1, 2, 4, 8]
 KV_BLOCKS = 400
+
+
+class Clock:
+    """The process's main thread sees it in place of the real one."""
+
+    def __init__(self) -> None:
+        self.now_s = time.perf_counter()
+        self._real_sleep = time.sleep
+
+    def now(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self.now_s += seconds
+        else:
+            self._real_sleep(seconds)
+
+    def hang(self) -> None:
+        self._real_sleep(600)
+
+
+CLOCK = Clock()
+time.perf_counter = CLOCK.now
+time.sleep = CLOCK.sleep
 
 
 class Mode(Enum):
@@ -84,11 +114,10 @@ class Core:
     def step(self) -> list[Request]:
         """Requests that got a token."""
         runner = self.model_executor.driver_worker.model_runner
-        begin = time.perf_counter()
         held = self.scheduler.schedule()
         rows, tokens = len(held.num_scheduled_tokens), held.total_num_scheduled_tokens
         graph = runner.cudagraph_manager.dispatch(rows, tokens, rows == tokens)
-        ends = begin + self._seconds(graph) + TOKEN_S * graph.num_tokens
+        CLOCK.now_s += self._seconds(graph) + TOKEN_S * graph.num_tokens
         got = []
         for one in list(self.scheduler.running):
             one.computed += held.num_scheduled_tokens.get(one.name, 0)
@@ -97,8 +126,6 @@ class Core:
                 got.append(one)
                 if len(one.out) == one.output:
                     self.scheduler.running.remove(one)
-        while time.perf_counter() < ends:
-            pass
         return got
 
     def _seconds(self, graph: SimpleNamespace) -> float:
@@ -195,8 +222,10 @@ def _misbehave(args: EngineArgs) -> None:
 
 
 def _die(step: int) -> None:
-    """Be killed in the middle of a step: once, leaving a mark, or always."""
+    """Be killed in the middle of a step: once, leaving a mark, or always. Or hang in one."""
     marker = BEHAVIOUR.get("marker")
+    if step == BEHAVIOUR.get("hangs_at"):
+        CLOCK.hang()
     if step == BEHAVIOUR.get("dies_always_at"):
         os.kill(os.getpid(), signal.SIGKILL)
     if marker and step == BEHAVIOUR["die_at_step"] and not Path(marker).exists():
