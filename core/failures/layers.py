@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 
-from core.failures.call_sites import CallSite, is_library, is_own
+from core.failures.call_sites import CallSite, is_engine, is_own
 
 
 class Layer(StrEnum):
@@ -58,7 +58,7 @@ _SIGNS: tuple[tuple[Layer, re.Pattern[str]], ...] = tuple(
         (
             Layer.COMPILE,
             r"_dynamo|_inductor|torchinductor|eval_with_key|InductorError"
-            r"|(?:vllm|sglang\S*)/compilation/(?!cuda_graph|piecewise_backend|monitor)",
+            r"|(?:vllm|sglang\S*)/compilation/(?!cuda_graph|piecewise_backend|monitor|wrapper|decorators)",
         ),
     )
 )
@@ -75,13 +75,16 @@ def layer_of(sites: Sequence[CallSite]) -> tuple[Layer, CallSite] | None:
 
     sites : outermost first
     """
-    for place, site in enumerate(reversed(sites)):
+    in_engine = False
+    for site in reversed(sites):
         layer = layer_in(f"{site.file} {site.function}")
         if layer is None and _CALLS_KERNEL.search(site.code):
             layer = layer_in(site.code)
-        if layer is not None:
+        # Every forward of a compiled model runs below the compiler's frames; and a script that
+        # started the engine stands outside of it.
+        if layer is not None and not (in_engine and layer is Layer.COMPILE):
             return layer, site
-        if is_own(site) and not any(is_library(inner) for inner in sites[len(sites) - place :]):
+        if is_own(site) and not in_engine:
             return Layer.USER_OP, site
-    own = next((site for site in reversed(sites) if is_own(site)), None)
-    return (Layer.USER_OP, own) if own is not None else None
+        in_engine = in_engine or is_engine(site)
+    return None

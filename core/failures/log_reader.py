@@ -29,7 +29,8 @@ _CAPTURE = re.compile(
     re.IGNORECASE,
 )
 _NO_CAPTURE = re.compile(
-    r"no capture|outside (?:of )?(?:a )?capture|not capturing|capture_size|finished|completed|took",
+    r"no capture|graph end\b|outside (?:of )?(?:a )?capture|not capturing|capture_size"
+    r"|finished|completed|took",
     re.IGNORECASE,
 )
 _WORDS = (
@@ -138,6 +139,8 @@ class LogReader:
     def _add(self, rule: Rule, line: str) -> None:
         site, shown = self._frames.site(), self._layer(line)
         finer = self._refined(rule, line)
+        if finer is known.COMPILE_IN_CAPTURE and shown is None:
+            shown = Layer.COMPILE, shortened(line)
         key = (finer.klass, finer.code, site)
         cause = Cause(
             finer.klass,

@@ -38,6 +38,7 @@ class Served:
 
 GRAPHS = "all CUDA graphs"
 FULL_GRAPHS = "full graphs"
+PREFILL_GRAPHS = "piecewise prefill graphs"
 _COSTS = {
     Layer.CUSTOM_ALL_REDUCE: "small all-reduces go through NCCL: slower decode steps with tensor "
     "parallelism, nothing on one card",
@@ -48,6 +49,7 @@ _COSTS = {
     Layer.NCCL: "in-switch reduction is off: slower large all-reduces",
     Layer.ENCODER: "image and video encoding runs eagerly; decode keeps its graphs",
     FULL_GRAPHS: "attention is launched outside of the graph: more launches a decode step",
+    PREFILL_GRAPHS: "prompts are computed eagerly; decode keeps its graphs",
     GRAPHS: "every step is launched kernel by kernel: the dearest of all, it only shows whether "
     "graphs are part of it",
 }
@@ -94,6 +96,8 @@ SWITCHES: dict[str, tuple[Switch, ...]] = {
         (Layer.ATTENTION, "--attention-backend triton"),
         (Layer.MOE, "--moe-runner-backend triton", "0.5.2"),
         (Layer.COMPILE, "leave out --enable-torch-compile"),
+        (PREFILL_GRAPHS, "leave out --enable-piecewise-cuda-graph", "0.5.5", "0.5.14"),
+        (PREFILL_GRAPHS, "--disable-prefill-cuda-graph", "0.5.14"),
         (GRAPHS, "--disable-cuda-graph"),
     ),
     "trtllm": _switches(
@@ -121,11 +125,16 @@ LABELS = {
     "lmdeploy": "LMDeploy",
 }
 _PATHS = (
-    ("sglang", re.compile(r"(?:^|[/\\])sglang[/\\]|Capture cuda graph failed")),
+    ("sglang", re.compile(r"(?:^|[/\\])sglang[/\\](?!lib[/\\])|Capture cuda graph failed")),
     ("trtllm", re.compile(r"(?:^|[/\\])tensorrt_llm[/\\]|TensorRT-LLM version")),
     ("tgi", re.compile(r"(?:^|[/\\])text_generation_server[/\\]|text_generation_launcher")),
     ("lmdeploy", re.compile(r"(?:^|[/\\])lmdeploy[/\\]")),
-    ("vllm", re.compile(r"(?:^|[/\\])vllm[/\\](?!distributed)|\bvLLM API server|LLM engine \(v")),
+    (
+        "vllm",
+        re.compile(
+            r"(?:^|[/\\])vllm[/\\](?!distributed|lib[/\\])|\bvLLM API server|LLM engine \(v"
+        ),
+    ),
 )
 _VERSION = re.compile(
     r"vLLM API server version v?(?P<vllm>\d[\w.]*)|LLM engine \(v(?P<vllm2>\d[\w.]*)"

@@ -70,6 +70,30 @@ def test_a_stack_without_a_sign_names_no_layer():
     assert first.switches[0].layer == Layer.CUSTOM_ALL_REDUCE
 
 
+def test_a_script_outside_of_the_engine_is_no_user_op():
+    """Who started the engine did not write the operation; who is called by it did."""
+    runner = f"{SITE}/vllm/v1/worker/gpu_model_runner.py|f|x"
+    outside = diagnose(stack("/home/me/bench.py|<module>|llm.generate()", runner)).first
+    inside = diagnose(stack(runner, "/home/me/my_op.py|forward|mine(x)")).first
+    assert outside is not None and outside.layer is None
+    assert outside.site is not None and outside.site.file == "gpu_model_runner.py"
+    assert inside is not None and inside.layer is Layer.USER_OP
+
+
+def test_the_compilers_outer_frames_are_not_the_layer():
+    """A model's forward always runs below torch.compile's frames."""
+    outer = f"{SITE}/torch/_dynamo/eval_frame.py|_fn|return fn()"
+    model = f"{SITE}/vllm/model_executor/models/llama.py|forward|x"
+    first = diagnose(stack(outer, model)).first
+    assert first is not None and first.layer is None
+
+
+def test_an_environment_of_that_name_names_no_engine():
+    """/envs/vllm/lib is a folder that somebody called vllm."""
+    text = stack("/envs/vllm/lib/python3.11/site-packages/sglang/srt/x.py|f|x")
+    assert diagnose(text).served.engine == "sglang"
+
+
 @pytest.mark.parametrize(
     ("native", "layer"),
     [
