@@ -57,7 +57,10 @@ def _with_switches(cause: Cause, reader: LogReader) -> Cause:
 def _ordered(reader: LogReader) -> tuple[Cause, ...]:
     """Findings judged by what else the text holds: root causes, signs, then what follows."""
     causes = [
-        _in_context(cause, reader.broken or cause.line in reader.during)
+        _in_context(
+            replace(cause, in_capture=cause.line in reader.during),
+            reader.broken or cause.line in reader.during,
+        )
         for cause in reader.found.values()
     ]
     if reader.plain is not None:

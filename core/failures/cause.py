@@ -19,6 +19,7 @@ class Cause:
     site : the innermost line of the user's or the engine's code, where the text tells
     layer : the part of the engine that the stack points to; shown_by : the frame or line that does
     switches : what to switch off to find it, in order; only the first cause has them
+    in_capture : it came while a capture ran, as far as the text tells
     """
 
     klass: str
@@ -33,6 +34,7 @@ class Cause:
     layer: Layer | None = None
     shown_by: str = ""
     switches: tuple[Switch, ...] = ()
+    in_capture: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from core.failures.cause import Cause
 from core.failures.layers import Layer
 
 _CAPTURING = re.compile(
-    r"capturing\b.*\bencoder|encoder cuda ?graph.*captur|capturing\b.*\bvit\b", re.I
+    r"capturing\b.{0,120}\bencoder|encoder cuda ?graph.{0,120}captur|capturing\b.{0,120}\bvit\b",
+    re.I,
 )
-_OTHERS = re.compile(r"capturing\b(?!.*\b(?:encoder|vit)\b)", re.I)
+_OTHERS = re.compile(r"capturing\b(?!.{0,120}\b(?:encoder|vit)\b)", re.I)
 _COUNTED = re.compile(r"\bENCODER=[1-9]\d* \(largest=")
 _POOL = re.compile(
     r"graph pool memory: (\d+(?:\.\d+)?) GiB \(actual\), (\d+(?:\.\d+)?) GiB \(estimated\)"

@@ -18,6 +18,8 @@ from core.failures.unknown_errors import is_wrapper, names_exception, unknown
 EVIDENCE_CHARS = 240
 MOST_CAUSES = 50
 MOST_STACK_LINES = 80
+MOST_CHARS = 20_000
+"""No message is longer; what is, holds somebody's prompt."""
 EXPLAINED_BY_CODE = (known.FORBIDDEN.klass, "h2d_copy")
 """Classes whose message is the same for several calls: PyTorch refuses .cpu() with the words of a
 copy to the card."""
@@ -40,7 +42,7 @@ _WORDS = (
     *("second engine", "another ", "other thread", "thread-", "distinct sizes"),
     *("illegal", "misaligned", "launch failure", "fault", "signal 11", "died with", "nccl"),
     *("timed out", "timing out", "block found", "workspace", "overflow", "too large for buffer"),
-    *("graph warm", "code", "version", "engine (v", ":v", "text_generation_", "encoder"),
+    *("graph warm", " code", "(code", "version", "engine (v", ":v", "text_generation_"),
 )
 """One of these stands in every line that matters, in small letters; most lines of a log have none,
 and the patterns are a hundred times slower than looking for words."""
@@ -94,10 +96,11 @@ class LogReader:
     def take(self, line: str) -> None:
         """The next line."""
         self.number += 1
+        line = line[:MOST_CHARS]
         line = _ANSI.sub("", line) if "\x1b" in line else line
         self.seen_text = self.seen_text or bool(line.strip())
         if self._below is None and not self._frames.awaits_code:
-            small = line.lower()
+            small = f" {line.lower()}"
             if not any(word in small for word in _WORDS):
                 return
         if not _HELP.search(line):

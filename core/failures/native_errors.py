@@ -58,9 +58,10 @@ NATIVE_RULES: tuple[Rule, ...] = (
     ),
     rule(
         "nccl_capture",
-        r"NCCL.*(?:cannot|can't|can not|not) be captured|NCCL.*does not support.*(?:captur|graph)"
-        r"|NCCL.*(?:older|too old|newer|or later|at least).*(?:captur|graph)"
-        r"|(?:captur|graph).*NCCL.*(?:older|too old|newer|or later|at least|>=)",
+        r"NCCL.{0,200}(?:cannot|can't|can not|not) be captured"
+        r"|NCCL.{0,200}does not support.{0,200}(?:captur|graph)"
+        r"|NCCL.{0,200}(?:older|too old|newer|or later|at least).{0,200}(?:captur|graph)"
+        r"|(?:captur|graph).{0,200}NCCL.{0,200}(?:older|too old|newer|or later|at least)",
         "The NCCL that was loaded, or its driver, cannot be captured in a graph.",
         "Look which NCCL is loaded (torch.cuda.nccl.version(), NCCL_DEBUG=VERSION) and bring it, "
         "and the driver, up to date.",
@@ -76,7 +77,7 @@ NATIVE_RULES: tuple[Rule, ...] = (
     rule(
         "collective_timeout",
         r"RPC call to \S+ timed out|Watchdog caught collective operation timeout"
-        r"|milliseconds before timing out|collective.*timed out",
+        r"|milliseconds before timing out|collective.{0,200}timed out",
         "A rank never came to the collective that the others wait in: it failed, runs eagerly "
         "where the others replay, or waits for another collective.",
         "Read every rank's log for its first error. Without one, take the stacks of all ranks "
@@ -91,7 +92,7 @@ NATIVE_RULES: tuple[Rule, ...] = (
     ),
     rule(
         "attention_workspace",
-        r"Buffer overflow when allocating memory for|workspace\w*.*(?:overflow|too small"
+        r"Buffer overflow when allocating memory for|workspace\w*.{0,200}(?:overflow|too small"
         r"|not large enough|insufficient)|(?:insufficient|not enough) workspace",
         "The attention kernel's work buffer is too small for this shape. It was sized for another "
         "number of requests, heads or splits.",

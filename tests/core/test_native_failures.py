@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from core.diagnose import diagnose
 from core.failures.capture_errors import Rank
 from core.failures.native_errors import NATIVE_RULES
+from core.not_faster.answer import Verdict
+from core.not_faster.engine_facts import EngineFacts
+from core.not_faster.known import Known
+from core.not_faster.replayed import judge_replay
 
 CAPTURING = "Capturing CUDA graphs (decode, FULL):  10%|#| 1/10"
 
@@ -234,3 +240,24 @@ def test_every_native_rule_is_found_in_this_file():
     ]
     found = {cause.klass for line in lines for cause in diagnose(line).causes}
     assert {rule.klass for rule in NATIVE_RULES} <= found
+
+
+@pytest.mark.parametrize("word", ["NCCL ", "capturing ", "encoder cudagraph ", "workspace "])
+def test_one_endless_line_is_read_in_bounded_time(word):
+    """A line of megabytes that repeats a word we look for is no reason to wait."""
+    start_s = time.process_time()
+    diagnose(word * 500_000)
+    assert time.process_time() - start_s < 20
+
+
+@pytest.mark.parametrize(
+    ("before", "in_capture"),
+    [(CAPTURING, True), ("Graph capturing finished in 5 secs", False), ("serving", False)],
+)
+def test_a_kernel_that_fails_while_serving_is_no_failed_capture(before, in_capture):
+    """Graphs did replay then: only a failure within a capture says that they do not."""
+    text = f"{before}\nTimeoutError: RPC call to sample_tokens timed out."
+    causes = diagnose(text).causes
+    assert [cause.in_capture for cause in causes] == [in_capture]
+    known = Known(engine=EngineFacts("vLLM", causes=causes))
+    assert (judge_replay(known, None).decisive is Verdict.CAUSE) == in_capture
