@@ -172,3 +172,25 @@ def test_rows_made_into_a_table_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     assert read(row * 3).kept == 3
     with pytest.raises(UnknownFormatError):
         read(row * 4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Results:\n  Successful requests: 100\n  Mean TTFT (ms): 31.5\n",
+        "Summary:\n  all went well in 5 s\n",
+        "Report:\n--------\nRequests made 12\n",
+        "Overview:\n\tfine\n",
+    ],
+)
+def test_a_text_report_is_not_called_yaml(text: str) -> None:
+    """A heading with a colon does not make YAML of the prose under it."""
+    with pytest.raises(UnknownFormatError) as caught:
+        read(text.encode())
+    assert "YAML" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["version: 1\nhost:\n  x: 2\n", "---\nruns:\n  - a\n"])
+def test_yaml_is_still_called_yaml(text: str) -> None:
+    with pytest.raises(UnknownFormatError, match="YAML"):
+        read(text.encode())
