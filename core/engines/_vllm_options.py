@@ -41,20 +41,20 @@ _NO_LIST_CHANGE = (
 _FLAG_LIST = "--cudagraph-capture-sizes"
 
 OPTIONS = (
-    Option("cudagraph_capture_sizes", "cudagraph_capture_sizes", Form.LIST, since="0.11.2"),
-    Option("max_cudagraph_capture_size", "max_cudagraph_capture_size", since="0.11.2"),
+    Option("cudagraph_capture_sizes", "cudagraph_capture_sizes", Form.LIST, since="0.11.1"),
+    Option("max_cudagraph_capture_size", "max_cudagraph_capture_size", since="0.11.1"),
     Option(
         "cuda_graph_sizes",
         form=Form.LIST,
         since="0.9",
-        deprecated="0.11.2",
+        deprecated="0.11.1",
         until="0.13",
         instead=_FLAG_LIST,
         convert=_sizes_or_max,
     ),
     Option(CONFIG, form=Form.JSON),
     Option(f"{CONFIG}.cudagraph_capture_sizes", "cudagraph_capture_sizes"),
-    Option(f"{CONFIG}.max_cudagraph_capture_size", "max_cudagraph_capture_size", since="0.11.2"),
+    Option(f"{CONFIG}.max_cudagraph_capture_size", "max_cudagraph_capture_size", since="0.11.1"),
     Option(f"{CONFIG}.cudagraph_mode", "cudagraph_mode", convert=mode_name),
     Option(f"{CONFIG}.cudagraph_specialize_lora", "cudagraph_specialize_lora"),
     Option(f"{CONFIG}.pass_config.enable_sp", "enable_sp"),
