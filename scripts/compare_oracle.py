@@ -69,7 +69,9 @@ def write(text: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description="compare vLLM's rules with answers of its own code"
+    )
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("release", nargs="?")
     parser.add_argument("--write", action="store_true", help="put the rates into docs/engines.md")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.engines._vllm_modes import Modes, sequence_parallel
+from core.engines._vllm_batch import Batch
+from core.engines._vllm_modes import SP_HIDDEN, Modes, sequence_parallel
 from core.engines.ladder import ceil_to, ladder, powers_of_two, steps
 from core.engines.plan import Dropped, Mode
 from core.engines.versions import Release
@@ -19,24 +20,6 @@ GPT_OSS_LARGEST = {"0.10.2": 1024, "0.11.0": 992}
 
 GPT_OSS_MAX = 1024
 """From 0.11.1 on: the maximum of gpt-oss where neither a list nor a maximum is given."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Scheduler limits after the engine's own defaults.
-
-    q : tokens of one request in a decode step, 1 + draft tokens
-    """
-
-    max_num_seqs: int
-    max_num_batched_tokens: int
-    q: int
-    notes: tuple[str, ...] = ()
-
-    @property
-    def widest(self) -> int:
-        """Tokens of a decode step of all requests."""
-        return self.max_num_seqs * self.q
 
 
 @dataclass(frozen=True)
@@ -61,61 +44,6 @@ class Configured:
             return self
         kept = tuple(n for n in self.sizes if n not in set(sizes))
         return replace(self, sizes=kept, dropped=(*self.dropped, Dropped(sizes, reason)))
-
-
-def batch_limits(release: Release, values: dict[str, Any]) -> Batch:
-    """max_num_seqs and max_num_batched_tokens, defaulted from the card's memory.
-
-    Raises SettingError where the scheduler refuses them.
-    """
-    seqs, server_tokens, offline_tokens = _memory_tier(release, values)
-    tokens = offline_tokens if values["offline"] else server_tokens
-    if values["performance_mode"] == "throughput" and release >= "0.17":
-        seqs, tokens = 2 * seqs, 2 * tokens
-    defaults = {"max_num_seqs": seqs, "max_num_batched_tokens": tokens}
-    notes = [
-        f"{name} not given: {default}, what {release} takes on a card of "
-        f"{values['gpu_memory_gib']:g} GiB; give it if your engine runs with another."
-        for name, default in defaults.items()
-        if values[name] is None
-    ]
-    tokens = values["max_num_batched_tokens"] or tokens
-    given = values["max_num_seqs"]
-    if given is None and seqs > tokens and release >= "0.10.2":
-        notes.append(f"max_num_seqs {seqs} is lowered to max_num_batched_tokens {tokens}.")
-        seqs = tokens
-    batch = Batch(given or seqs, tokens, 1 + values["num_speculative_tokens"], tuple(notes))
-    _check_limits(release, values, batch)
-    return batch
-
-
-def _check_limits(release: Release, values: dict[str, Any], batch: Batch) -> None:
-    if values["specialize_active_lora"] and release < "0.16":
-        raise SettingError(
-            f"vLLM {release} has no specialize_active_lora; leave it out or use 0.16 or later."
-        )
-    seqs, tokens, widest = batch.max_num_seqs, batch.max_num_batched_tokens, batch.widest
-    if seqs > tokens:
-        raise SettingError(
-            f"max_num_batched_tokens {tokens} is below max_num_seqs {seqs}, so vLLM {release} does "
-            f"not start; use --max-num-batched-tokens {seqs} or --max-num-seqs {tokens}."
-        )
-    if values["enable_lora"] and batch.q > 1 and widest > tokens and release >= "0.11.1":
-        raise SettingError(
-            f"With LoRA and {batch.q} tokens a request, max_num_batched_tokens {tokens} is below "
-            f"max_num_seqs x {batch.q} = {widest}, so vLLM {release} does not start; use "
-            f"--max-num-batched-tokens {widest}."
-        )
-
-
-def _memory_tier(release: Release, values: dict[str, Any]) -> tuple[int, int, int]:
-    """Default (max_num_seqs, max_num_batched_tokens of the server, of the offline class)."""
-    gib, name = values["gpu_memory_gib"], values["gpu_name"].upper()
-    if gib >= 160 and release >= "0.28":
-        return 1024, 16384, 16384
-    if gib >= 70 and "A100" not in name and "GB10" not in name:
-        return 1024, 8192, 16384
-    return 256, 2048, 8192
 
 
 def configured(
@@ -239,6 +167,9 @@ def _sequence_parallel(release: Release, values: dict[str, Any], result: Configu
         where = "this release" if release >= "0.32" else "this card and model"
         note = f"enable_sp has no effect in {release} with {where}; the list is not filtered."
         return replace(result, notes=(*result.notes, note))
+    if release >= "0.17" and values["hidden_size"] is None:
+        note = f"hidden_size is not given: {SP_HIDDEN} or more is assumed, else enable_sp is off."
+        result = replace(result, notes=(*result.notes, note))
     return result.without(
         tuple(n for n in result.sizes if n % tp),
         f"not a multiple of tensor_parallel_size {tp}, which sequence parallelism needs",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.engines import _vllm_sizes as rule
+from core.engines._vllm_batch import Batch, batch_limits
 from core.engines._vllm_forms import vllm_forms
 from core.engines._vllm_log import MARKER, RULES, with_batch_limit
 from core.engines._vllm_memory import vllm_memory
@@ -64,7 +65,7 @@ class Vllm(Engine):
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
     ) -> Plan:
-        batch = rule.batch_limits(release, values)
+        batch = batch_limits(release, values)
         modes = resolve_modes(release, values)
         if not modes.graphs:
             return _no_graphs(batch, modes)
@@ -99,7 +100,7 @@ class Vllm(Engine):
         )
 
 
-def _no_graphs(batch: rule.Batch, modes: Modes) -> Plan:
+def _no_graphs(batch: Batch, modes: Modes) -> Plan:
     finding = Finding(
         "graphs-off",
         Severity.WARNING,
@@ -119,7 +120,7 @@ def _no_graphs(batch: rule.Batch, modes: Modes) -> Plan:
     )
 
 
-def _decode_sizes(sizes: tuple[int, ...], batch: rule.Batch, v2: bool) -> tuple[int, ...]:
+def _decode_sizes(sizes: tuple[int, ...], batch: Batch, v2: bool) -> tuple[int, ...]:
     """Sizes with a full graph for uniform decode steps; the second runner rounds them up."""
     q, widest = batch.q, batch.max_num_seqs * batch.q
     usable = rule.rounded(sizes, q) if v2 else sizes
@@ -152,10 +153,10 @@ def _counts(
     return tuple(GraphCount(graphs.mode.value, len(graphs.sizes), variants) for graphs in unique)
 
 
-def _runner_note(release: Release, values: dict[str, Any], batch: rule.Batch) -> tuple[str, ...]:
+def _runner_note(release: Release, values: dict[str, Any], batch: Batch) -> tuple[str, ...]:
     notes = []
     if values["runner"] == "auto" and release >= "0.23" and release < "0.29":
-        which = "Llama, Mistral and Qwen3" if release < "0.25" else "dense"
+        which = "some (Llama, Mistral, Qwen3)" if release < "0.25" else "dense"
         taken = "second" if uses_v2(release, values) else "first"
         notes.append(
             f"{release} uses its second model runner for {which} models that generate; without "
@@ -177,9 +178,7 @@ def _runner_note(release: Release, values: dict[str, Any], batch: rule.Batch) ->
     return tuple(notes)
 
 
-def _findings(
-    config: rule.Configured, batch: rule.Batch, mixed: tuple[int, ...]
-) -> tuple[Finding, ...]:
+def _findings(config: rule.Configured, batch: Batch, mixed: tuple[int, ...]) -> tuple[Finding, ...]:
     found = []
     if mixed != config.sizes:
         found.append(
