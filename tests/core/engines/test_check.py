@@ -123,6 +123,14 @@ def test_speculation_multiples_missing() -> None:
     assert "not-a-draft-multiple" not in ids(fixed)
 
 
+def test_a_models_name_decides_the_list() -> None:
+    """gpt-oss: 3 + 31 + 49 = 83 sizes to 1024, whatever the number of requests; 5 for others."""
+    named = check(VLLM, "0.33.0", None, "--model openai/gpt-oss-120b --max-num-seqs 8")
+    assert (len(named.sizes), named.sizes[-1]) == (83, 1024)
+    other = check(VLLM, "0.33.0", None, "--model meta-llama/Llama-3.1-8B --max-num-seqs 8")
+    assert other.sizes == (1, 2, 4, 8, 16)
+
+
 def test_drafts_round_a_list_of_your_own() -> None:
     """q = 6, first runner: 1, 2, 4 -> 6, 8 -> 12, 16 -> 18, 32 -> 36, 40 -> 42; 24 and 48 stay."""
     sizes = "1,2,4,8,16,24,32,40,48"
