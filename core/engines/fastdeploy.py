@@ -81,6 +81,10 @@ class FastDeploy(Engine):
     label = "FastDeploy"
     position = 6
     versions = ("main", "2.0")
+    assumed = {
+        "2.0": "The rule is borrowed from a text before PR 2844 that carries no release; that 2.0 "
+        "has it is assumed."
+    }
     settings = SETTINGS
     list_setting = "cudagraph_capture_sizes"
     options = OPTIONS

@@ -60,6 +60,11 @@ class TensorRtLlm(Engine):
     aliases = ("tensorrt-llm", "tensorrt_llm", "trt-llm")
     position = 3
     versions = ("main", "1.2.1", "1.0", "0.20")
+    assumed = dict.fromkeys(
+        ("1.0", "0.20"),
+        "The rule is borrowed from a text of 2025 before 1.2.1 that carries no release; which "
+        "release changed it is assumed.",
+    )
     settings = SETTINGS
     common_names = {
         "max_num_seqs": "max_batch_size",
@@ -106,18 +111,14 @@ class TensorRtLlm(Engine):
             dropped=dropped,
             added=added,
             counts=_counts(values, sizes, piecewise),
-            notes=_notes(release, values),
+            notes=_notes(values),
             findings=_findings(values, sizes),
             source=f"TensorRT-LLM {release} llm_args.py (docs/engines.md)",
         )
 
 
-def _notes(release: Release, values: dict[str, Any]) -> tuple[str, ...]:
+def _notes(values: dict[str, Any]) -> tuple[str, ...]:
     notes = []
-    if str(release) not in ("main", "1.2.1"):
-        notes.append(
-            "Which release changed the exponent's bound is not known; 1.0 is assumed before it."
-        )
     if values["enable_attention_dp"]:
         rule = "runs the bucket of the largest" if values["enable_padding"] else "must be equal"
         notes.append(f"Attention data parallel: every rank {rule}, or all run eager.")
