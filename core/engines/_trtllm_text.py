@@ -54,6 +54,7 @@ OPTIONS = (
     Option("enable_attention_dp", "enable_attention_dp"),
     Option("speculative_config", form=Form.JSON),
     Option("speculative_config.max_draft_len", "num_draft_tokens"),
+    Option("speculative_config.num_nextn_predict_layers", "num_draft_tokens"),
     Option("speculative_config.draft_len_schedule", "draft_len_schedule", convert=_keys),
 )
 

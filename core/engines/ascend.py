@@ -59,6 +59,15 @@ OFF = Finding(
     load="every load",
 )
 
+NONE_FITS = Finding(
+    "graphs-off",
+    Severity.WARNING,
+    "No capture size is max_num_batched_tokens or less: no graph is captured, every step runs "
+    "eager.",
+    "Give smaller sizes in --cudagraph-capture-sizes, or raise --max-num-batched-tokens.",
+    load="every load",
+)
+
 
 NAMES = frozenset(setting.name for setting in SETTINGS)
 
@@ -116,7 +125,7 @@ class VllmAscend(Engine):
             asked_max=values["max_cudagraph_capture_size"] or min(widest, CAP),
             dropped=dropped,
             counts=_counts(decode, graphs),
-            findings=() if sizes else (OFF,),
+            findings=() if sizes else (OFF if values["enforce_eager"] else NONE_FITS,),
             source="vllm-ascend 0.25.1rc1 platform (docs/engines.md)",
         )
 
@@ -129,7 +138,10 @@ def ceiling(max_num_seqs: int, q: int) -> int:
 def _sizes(
     values: dict[str, Any], wanted: tuple[int, ...] | None, widest: int
 ) -> tuple[tuple[int, ...], tuple[Dropped, ...]]:
-    """The list and what was dropped. Raises SettingError when nothing is left."""
+    """The list and what was dropped; empty where max_num_batched_tokens holds none of it.
+
+    Raises SettingError for a list and a maximum that disagree, and when the alignment leaves none.
+    """
     tokens, scalar = values["max_num_batched_tokens"], values["max_cudagraph_capture_size"]
     if wanted is not None and scalar not in (None, max(wanted)):
         raise SettingError(
@@ -141,6 +153,8 @@ def _sizes(
         largest = scalar or min(widest, CAP)
         asked = tuple(stepped(min(largest, tokens)))
     sizes, dropped = _keep(ladder(asked), lambda n: n <= tokens, f"larger than {tokens} tokens")
+    if not sizes:
+        return (), dropped
     tp = values["tensor_parallel_size"]
     if values["tp_aligned"]:
         why = f"not a multiple of tensor_parallel_size {tp}"
