@@ -44,6 +44,7 @@ class Config:
     source : "command line", "JSON", "YAML", "start-up log" or another form of that engine
     version : the release the text itself names, or None
     ignored : what was written but changes no graph, as written
+    unset : variables that nothing sets and on which a setting depends, or may depend
     """
 
     source: str
@@ -52,6 +53,7 @@ class Config:
     ignored: tuple[str, ...] = ()
     version: str | None = None
     log: LogReading | None = None
+    unset: tuple[str, ...] = ()
 
 
 def read_config(engine: Engine, text: str, version: str | None = None) -> Config:
@@ -144,7 +146,10 @@ def _as_settings(engine: Engine, release: Release, table: Table, given: Sequence
             finding = _unknown(engine, table, g)
             findings += [finding] if finding else []
             ignored += [] if finding else [g.written]
-    return Config("", settings, tuple(findings), tuple(dict.fromkeys(ignored)))
+    asked = [name for _, g in known for name in variables_in(g.value)]
+    asked += [name for g in given if not g.path for name in variables_in(g.value)]
+    config = Config("", settings, tuple(findings), tuple(dict.fromkeys(ignored)))
+    return replace(config, unset=tuple(dict.fromkeys(asked)))
 
 
 def _in_place(

@@ -1,4 +1,4 @@
-"""References to variables inside a text: `$X`, `${X:-8}`, `$(( X + 1 ))`, `$(command)`, `{{ x }}`."""
+"""References to variables in a text: `$X`, `${X:-8}`, `$(( X + 1 ))`, `$(command)`, `{{ x }}`."""
 
 from __future__ import annotations
 

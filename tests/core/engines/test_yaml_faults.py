@@ -1,4 +1,4 @@
-"""YAML with bad tags, odd scalars and aliases is read or refused in one sentence, by every engine."""
+"""YAML with bad tags, odd scalars and aliases is read, or refused in one sentence."""
 
 from __future__ import annotations
 
