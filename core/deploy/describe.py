@@ -100,10 +100,12 @@ def _find_engine(case: _Case, asked: str | None) -> None:
     container, launch, image = case.container, case.launch, case.image
     if launch is None and _is_front(container):
         return
+    wanted = asked if asked and _could_be(container, asked) else None
     says = [
         (container.engine, "the file names the engine"),
         (launch.engine if launch else None, f"command {_command(launch)}"),
         (image.engine if image else None, f"image {written(container.image)}"),
+        (wanted, "as asked for; the file does not name the engine"),
         (engine_of_keys(container.settings or {}), "its keys are this engine's"),
     ]
     case.engine, why = next(((name, why) for name, why in says if name), (None, ""))
@@ -111,8 +113,6 @@ def _find_engine(case: _Case, asked: str | None) -> None:
         case.engine, why = image.engine, f"image {written(container.image)}"
     if case.engine == "vllm":
         case.engine = variant("vllm", container.env)
-    if case.engine is None and asked and _could_be(container, asked):
-        case.engine, why = asked, "as asked for; the file does not name the engine"
     if case.engine:
         case.evidence.append(f"{ENGINES[case.engine].label}: {why}.")
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 
-_OPEN, _CLOSE, _SPACE = "\ue000", "\ue001", "\ue002"
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_SHIFT = 0xE100
+"""Inside a mark every sign but letters and digits stands shifted by this, so that no other reader
+takes a dollar, a brace or a blank in it for its own."""
 _MARK = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 LONGEST = 60
 
@@ -18,7 +21,16 @@ def mark(reference: str) -> str:
     shown = " ".join(reference.split())
     if len(shown) > LONGEST:
         shown = shown[: LONGEST - 2] + ".."
-    return f"{_OPEN}{shown.replace(' ', _SPACE)}{_CLOSE}"
+    hidden = "".join(_shifted(sign) for sign in shown)
+    return f"{_OPEN}{hidden}{_CLOSE}"
+
+
+def _shifted(sign: str) -> str:
+    return sign if sign.isalnum() or ord(sign) > 0x7F else chr(ord(sign) + _SHIFT)
+
+
+def _restored(sign: str) -> str:
+    return chr(ord(sign) - _SHIFT) if _SHIFT <= ord(sign) <= _SHIFT + 0x7F else sign
 
 
 def mark_of(name: str) -> str:
@@ -43,9 +55,9 @@ def is_mark(text: str) -> bool:
 
 def written(text: str) -> str:
     """The text with its marks as references again."""
-    return _MARK.sub(lambda match: match[1].replace(_SPACE, " "), text)
+    return _MARK.sub(lambda match: "".join(map(_restored, match[1])), text)
 
 
 def cleaned(text: str) -> str:
     """A file's text without characters that would pass for marks."""
-    return re.sub("[\ue000-\ue00f]", "\ufffd", text)
+    return re.sub("[\ue000-\ue1ff]", "\ufffd", text)

@@ -38,6 +38,10 @@ class Scope:
     exported: set[str] = field(default_factory=set)
 
     def value(self, name: str) -> Value | None:
+        """What a variable or an argument of the script holds; None where nothing sets it."""
+        if name.isdigit() and self.arguments is not None:
+            place = int(name) - 1
+            return self.arguments[place] if 0 <= place < len(self.arguments) else ""
         return self.given.get(name, self.variables.get(name))
 
     @property
@@ -59,7 +63,7 @@ class Scope:
                 continue
             for kind, value in self._segments(piece.text):
                 parts = _parts(kind, value, piece.quote == PLAIN)
-                open_ = open_ or bool(parts and (parts != [""] or kind == "literal"))
+                open_ = open_ or bool(parts)
                 if parts:
                     fields += [current + parts[0], *parts[1:-1]] if len(parts) > 1 else []
                     current = parts[-1] if len(parts) > 1 else current + parts[0]

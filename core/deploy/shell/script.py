@@ -86,7 +86,7 @@ class Script:
 
     def _structure(self, line: _Line, reader: _Reader) -> Iterator[_Line]:
         """Follow reserved words; hand on what is a command."""
-        while line.words and not line.arrays:
+        while line.words:
             word = line.words[0].bare
             rest = replace(line, words=line.words[1:])
             if word in ("if", "elif"):
