@@ -47,7 +47,7 @@ def _text_of(file: Any) -> str:
     data = file.getvalue()
     if len(data) > MOST_CHARS:
         raise FileContentError(
-            f"{file.name} is larger than {MOST_CHARS >> 20} MiB; cut it to the part of interest, "
+            f"{file.name} is larger than {MOST_CHARS >> 10} KiB; cut it to the part of interest, "
             "or give it to `python -m core check --config`."
         )
     try:
@@ -104,7 +104,7 @@ def _which(deployments: tuple[Deployment, ...]) -> int:
 def _variables(names: tuple[str, ...]) -> dict[str, str]:
     """A field for each variable that nothing sets; those left empty stay open."""
     given: dict[str, str] = {}
-    for name in (name for name in names if name.isidentifier()):
+    for name in (name for name in names if name.replace("_", "").isalnum()):
         key = f"{VARIABLE}{name}"
         st.text_input(
             f"{name} is set by nothing in the text; its value", key=state.remember(key, "")

@@ -149,7 +149,8 @@ def _problem(result: dict[str, Any]) -> str:
 def _part(result: dict[str, Any]) -> str:
     sizes = as_ranges(result["sizes"]) if result["sizes"] else "none"
     unset = result.get("deployment", {}).get("unset", [])
-    open_ = f", while {', '.join(unset)} is open" if unset else ""
+    are = "is" if len(unset) == 1 else "are"
+    open_ = f", while {', '.join(unset)} {are} open" if unset else ""
     lines = [
         f"{result['engine']} {result['version']}, from {result['source']}",
         f"captures {counted(len(result['sizes']), 'sizes')} ({result['unit']}{open_}): {sizes}",

@@ -36,6 +36,7 @@ RULES = (
     ImageRule(r"(?:^|/)sglang(?:-\w+)*$", "sglang"),
     ImageRule(r"(?:^|/)vllm(?:-(?:openai|release-repo|cpu|server|openai-\w+))?$", "vllm"),
     ImageRule(r"(?:^|[/_-])vllm(?:$|[/_-])", "vllm", own_tag=False),
+    ImageRule(r"(?:^|/)llm-d(?:-cuda|-xpu|-rocm|-aws)?$", "vllm", own_tag=False),
     ImageRule(r"(?:^|[/_-])sglang(?:$|[/_-])", "sglang", own_tag=False),
     ImageRule(r"(?:^|[/_-])(?:trtllm|tensorrt-?llm)(?:$|[/_-])", "trtllm", own_tag=False),
 )

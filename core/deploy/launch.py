@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from core.deploy.container import Container
 from core.deploy.launchers import find_launch, mentions_launcher
 from core.deploy.marks import mark_of, written
 from core.deploy.packages import installed
+from core.deploy.shell.budget import Budget, check_script
 from core.deploy.shell.docker_run import docker_run
 from core.deploy.shell.scope import Scope
 from core.deploy.shell.script import Command, Script
+from core.errors import FileContentError
 
 SHELLS = ("sh", "bash", "zsh", "dash", "ash")
 DEEPEST = 6
+MOST_LAUNCHES = 200
 
 
-def launches(
-    container: Container, variables: Mapping[str, str], depth: int = 0
-) -> Iterator[Container]:
+@dataclass(frozen=True)
+class Way:
+    """What holds along a command and all that it starts.
+
+    variables : those the user gave; budget : shared by all scripts of a file
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    depth: int = 0
+
+    def deeper(self) -> Way:
+        return replace(self, depth=self.depth + 1)
+
+
+def launches(container: Container, way: Way) -> Iterator[Container]:
     """The container once for each engine its command starts; itself where its words say all.
 
-    variables : those the user gave. Raises FileContentError for a script that cannot be split.
+    Raises FileContentError for a script that cannot be split.
     """
     words = container.words
     run = docker_run(words)
-    if depth > DEEPEST:
+    if way.depth > DEEPEST:
         yield container
     elif run is not None:
         inside = replace(
@@ -37,39 +53,41 @@ def launches(
             words=run.words,
             env={**container.env, **run.env},
         )
-        yield from launches(inside, variables, depth + 1)
-    elif (script := _script(container)) is not None:
+        yield from launches(inside, way.deeper())
+    elif (script := _script(words, container.files)) is not None:
         text, arguments = script
-        yield from in_script(container, text, variables, arguments, depth + 1)
+        yield from in_script(container, text, way.deeper(), arguments)
     elif find_launch(words) is None and (inside_word := _nested(words)):
-        yield from in_script(container, inside_word, variables, None, depth + 1)
+        yield from in_script(container, inside_word, way.deeper())
     else:
         yield container
 
 
 def in_script(
-    container: Container,
-    text: str,
-    variables: Mapping[str, str],
-    arguments: list[str] | None = None,
-    depth: int = 0,
+    container: Container, text: str, way: Way, arguments: list[str] | None = None
 ) -> Iterator[Container]:
     """One container for each engine that a script starts; none where it starts none."""
+    check_script(text)
+    way.budget.spend(len(text))
     env = dict(container.env)
-    scope = Scope(dict(env), variables, arguments, set(env))
+    scope = Scope(dict(env), way.variables, arguments, set(env), way.budget)
     script = Script(scope, dict(container.files))
     packages = {**container.packages, **installed(text)}
     found: list[tuple[Command, Container]] = []
     for command in script.commands(text):
-        files = dict(script.files)
+        if not _is_wanted(command, script.files):
+            continue
+        way.budget.spend(sum(map(len, command.env.values())) + 64 * len(script.files))
         base = replace(
             container,
             words=command.words,
             env={**env, **command.env},
-            files=files,
+            files=dict(script.files),
             packages=packages,
         )
-        found += [(command, one) for one in _started(base, command, variables, depth)]
+        found += [(command, one) for one in _started(base, command, way)]
+        if len(found) > MOST_LAUNCHES:
+            raise FileContentError(f"The script starts more than {MOST_LAUNCHES} engines.")
     for command, one in found:
         name = one.name
         if len(found) > 1 and name == container.name:
@@ -79,17 +97,30 @@ def in_script(
         yield replace(one, name=name, notes=tuple(dict.fromkeys(notes)), open=(*one.open, *open_))
 
 
-def _started(
-    base: Container, command: Command, variables: Mapping[str, str], depth: int
-) -> Iterator[Container]:
-    """What one command starts."""
+def _is_wanted(command: Command, files: Mapping[str, str]) -> bool:
+    """Whether the command starts an engine, or something that may."""
     words = command.words
-    if command.body is not None and mentions_launcher(command.body) and _reads_script(words):
-        yield from in_script(base, command.body, variables, None, depth + 1)
-        return
-    wanted = find_launch(words) is not None or docker_run(words) is not None
-    if wanted or _script(base) is not None or _nested(words):
-        yield from launches(base, variables, depth)
+    return (
+        _has_script(command)
+        or find_launch(words) is not None
+        or docker_run(words) is not None
+        or _script(words, files) is not None
+        or bool(_nested(words))
+    )
+
+
+def _has_script(command: Command) -> bool:
+    body = command.body
+    return body is not None and _reads_script(command.words) and mentions_launcher(body)
+
+
+def _started(base: Container, command: Command, way: Way) -> Iterator[Container]:
+    """What one command starts."""
+    if _has_script(command):
+        assert command.body is not None
+        yield from in_script(base, command.body, way.deeper())
+    else:
+        yield from launches(base, way)
 
 
 def _reads_script(words: tuple[str, ...]) -> bool:
@@ -107,15 +138,18 @@ def _notes(script: Script, command: Command) -> Iterator[str]:
     for name, text in script.notes:
         value = script.scope.value(name)
         is_open = isinstance(value, str) and value == mark_of(name)
-        if name in command.names and not is_open:
+        in_words = "/" in name or "." in name  # the path of a file
+        named = any(name in word for word in command.words) if in_words else name in command.names
+        if named and not is_open:
             yield f"{text}."
     if command.condition:
         yield f"line {command.line}: runs only if {written(command.condition)}."
 
 
-def _script(container: Container) -> tuple[str, list[str] | None] | None:
+def _script(
+    words: tuple[str, ...], files: Mapping[str, str]
+) -> tuple[str, list[str] | None] | None:
     """(text, arguments) where the command is a shell with a text, or runs a file that is known."""
-    words = container.words
     for at, word in enumerate(words):
         if PurePosixPath(word).name in SHELLS and not word.endswith("/"):
             flag = next((i for i, w in enumerate(words[at + 1 :], at + 1) if _takes_text(w)), None)
@@ -123,7 +157,7 @@ def _script(container: Container) -> tuple[str, list[str] | None] | None:
                 return words[flag + 1], list(words[flag + 3 :])
             break
     for at, word in enumerate(words[:4]):
-        text = file_named(container.files, word)
+        text = file_named(files, word)
         if text is not None and find_launch(words) is None and "-" not in word[:1]:
             return text, list(words[at + 1 :])
     return None

@@ -11,7 +11,7 @@ from core.deploy.describe import described
 from core.deploy.keys import engine_of_keys
 from core.deploy.kinds import KINDS
 from core.deploy.kinds.kind import Kind, Source, mapping
-from core.deploy.launch import launches
+from core.deploy.launch import MOST_LAUNCHES, Way, launches
 from core.deploy.marks import cleaned, mark
 from core.deploy.record import Deployment, Found
 from core.engines import ENGINES
@@ -22,8 +22,9 @@ _YAML_START = re.compile(r"(?:---|[\w.\"'/-]+\s*:(?:\s|$)|- |\{|\[)")
 _YAML_SURE = re.compile(r"^(?:services|apiVersion|kind|applications)\s*:", re.MULTILINE)
 _TEMPLATE_LINE = re.compile(r"^[ \t]*\{\{.*\}\}[ \t]*$", re.MULTILINE)
 _TEMPLATE = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}")
+HEAD_CHARS = 2**16
+"""What a text is shows in its first part."""
 _LEVEL = re.compile(r"\b(?:INFO|WARNING|ERROR|DEBUG)\b[^\n]*\d")
-MOST_CONTAINERS = 200
 
 
 def read_deployments(
@@ -48,23 +49,24 @@ def _found(text: str, engine: str | None, variables: Mapping[str, str]) -> Found
         return Found((_plain(text, source, engine),))
     deployments: list[Deployment] = []
     passed_over: list[str] = []
+    way = Way(variables)
     for container in kind.read(source):
-        for one in _followed(container, variables):
+        for one in _followed(container, way):
             result = described(one, kind.label, engine)
             if isinstance(result, str):
                 passed_over.append(result)
             else:
                 deployments.append(result)
-            if len(deployments) > MOST_CONTAINERS:
-                raise FileContentError(f"The file starts more than {MOST_CONTAINERS} engines.")
+            if len(deployments) > MOST_LAUNCHES:
+                raise FileContentError(f"The file starts more than {MOST_LAUNCHES} engines.")
     if not deployments:
         raise _nothing(kind, passed_over, engine)
     return Found(tuple(deployments), (*passed_over, *notes))
 
 
-def _followed(container: Container, variables: Mapping[str, str]) -> list[Container]:
+def _followed(container: Container, way: Way) -> list[Container]:
     """What the container's command starts; the container itself where that is not known."""
-    return list(launches(container, variables)) or [container]
+    return list(launches(container, way)) or [container]
 
 
 def _nothing(kind: Kind, passed_over: list[str], engine: str | None) -> FileContentError:
@@ -78,8 +80,9 @@ def _nothing(kind: Kind, passed_over: list[str], engine: str | None) -> FileCont
 
 def _source(text: str, variables: Mapping[str, str]) -> tuple[Source, tuple[str, ...]]:
     """The text with its YAML documents, and notes on template lines that were left out."""
-    first = next((line for line in text.splitlines() if _says_something(line)), "")
-    sure = _YAML_SURE.search(text) is not None
+    head = text[:HEAD_CHARS].splitlines()
+    first = next((line for line in head if _says_something(line)), "")
+    sure = _YAML_SURE.search(text, 0, MOST_CHARS) is not None
     if len(text) > MOST_CHARS or not (_YAML_START.match(first) or (sure and "{{" in first)):
         return Source(text, variables=variables), ()
     plain, notes = text, ()
@@ -125,16 +128,21 @@ def _kind_of(source: Source) -> Kind | None:
     by_text = [kind for kind in KINDS if kind.position >= 70]
     if source.documents:
         return next((kind for kind in by_structure if kind.detect(source)), None)
-    if len(source.text) > MOST_CHARS or _is_log(source.text):
+    if _is_log(source.text):
         return None
+    if len(source.text) > MOST_CHARS:
+        raise FileContentError(
+            f"The text has {len(source.text):,} characters and is no start-up log known here; give "
+            f"the part that starts the engine, {MOST_CHARS:,} at most."
+        )
     return next((kind for kind in by_text if kind.detect(source)), None)
 
 
 def _is_log(text: str) -> bool:
     """A start-up log, also one whose messages name no graphs; a command may be printed in it."""
-    lines = text.splitlines()
+    lines = text[:HEAD_CHARS].splitlines()
     marked = sum(_LEVEL.search(line) is not None for line in lines)
-    return _log_engine(text) is not None or (marked > 2 and 3 * marked > len(lines))
+    return (marked > 2 and 3 * marked > len(lines)) or _log_engine(text) is not None
 
 
 def _log_engine(text: str) -> str | None:

@@ -110,7 +110,7 @@ def _yaml(text: str) -> dict[str, Any] | None:
     try:
         data = read_yaml(text)
     except FileContentError as error:
-        if re.search(r"(?:^|\s)--?\w", text):
+        if re.search(r"(?:^|[\s'\"])--?\w", text):
             return None
         reason = str(error).removeprefix("YAML: ").removesuffix(".")
         raise FileContentError(f"The configuration is neither flags nor YAML: {reason}.") from error
@@ -139,11 +139,12 @@ def _as_settings(engine: Engine, release: Release, table: Table, given: Sequence
                 findings.append(_twice(engine, name, written[name], g))
                 continue
             settings[name], written[name] = value, g
+    unknown: dict[str, Finding | None] = {}
     for g in given:
         if not g.path:
             findings.append(_any_flags(engine, g))
-        elif table.find(g.path) is None:
-            finding = _unknown(engine, table, g)
+        elif table.find(g.path) is None and g.path not in unknown:
+            unknown[g.path] = finding = _unknown(engine, table, g)
             findings += [finding] if finding else []
             ignored += [] if finding else [g.written]
     asked = [name for _, g in known for name in variables_in(g.value)]
@@ -174,7 +175,7 @@ UNSET = "variable-unset"
 
 def _unset(engine: Engine, given: Given) -> Finding:
     """A value that is a variable: asked for by name, never taken for a value."""
-    names = ", ".join(variables_in(given.value))
+    names = _names(given)
     shown = given.value if isinstance(given.value, str) else " ".join(map(str, given.value))
     text = (
         f"{given.written} is {shown[:80]}, and nothing here sets {names}; it was not read, so the "
@@ -183,9 +184,15 @@ def _unset(engine: Engine, given: Given) -> Finding:
     return Finding(UNSET, Severity.WARNING, text, f"Give the value of {names}.")
 
 
+def _names(given: Given) -> str:
+    """The variables of a value, in words; $1 and $@ are the script's own arguments."""
+    names = variables_in(given.value)
+    return ", ".join(f"${n}" if n.isdigit() or n in ("@", "*") else n for n in names)
+
+
 def _any_flags(engine: Engine, given: Given) -> Finding:
     """A word that is a variable alone may hold any flags."""
-    names = ", ".join(variables_in(given.value))
+    names = _names(given)
     text = f"{given.written} may hold further flags, and nothing here sets {names}."
     return Finding(UNSET, Severity.WARNING, text, f"Give the value of {names}.")
 

@@ -12,7 +12,9 @@ import yaml
 
 from core.errors import FileContentError
 
-MOST_CHARS = 2**20
+MOST_CHARS = 2**19
+MOST_OF_ONE = 2**17
+"""The safe loader reads some 150,000 characters a second; settings are far shorter."""
 MOST_VALUES = 100_000
 DEEPEST = 100
 
@@ -41,18 +43,18 @@ def read_yaml(text: str) -> Any:
 
     Raises FileContentError, also for a text that aliases make larger than any configuration.
     """
-    found = read_yaml_documents(text)
+    found = read_yaml_documents(text, MOST_OF_ONE)
     if len(found) > 1:
         raise FileContentError(f"YAML: {len(found)} documents where one is expected; give one.")
     return found[0] if found else None
 
 
-def read_yaml_documents(text: str) -> list[Any]:
+def read_yaml_documents(text: str, most_chars: int = MOST_CHARS) -> list[Any]:
     """Every document of a YAML text. Raises FileContentError as `read_yaml`."""
-    if len(text) > MOST_CHARS:
+    if len(text) > most_chars:
         raise FileContentError(
             f"YAML of {len(text):,} characters is no configuration; give the part that starts the "
-            f"engine, {MOST_CHARS:,} at most."
+            f"engine, {most_chars:,} at most."
         )
     try:
         found = list(yaml.load_all(text, Loader=_Loader))

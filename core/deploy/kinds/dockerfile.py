@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from core.deploy.container import Container
 from core.deploy.kinds.kind import Kind, Source
 from core.deploy.packages import installed
+from core.deploy.shell.budget import check_script
 from core.deploy.shell.lexer import tokens
 from core.deploy.shell.scope import Scope
 from core.deploy.shell.script import Script
@@ -45,6 +46,7 @@ def detect(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Container]:
     """What the last stage starts."""
+    check_script(source.text)
     stages: dict[str, _Stage] = {}
     stage, before = None, Scope(given=source.variables)
     for name, rest, body in _instructions(source.text):

@@ -90,6 +90,8 @@ def _container(
     words = [word for key in ("command", "cmd") for word in _words(holder.get(key))]
     inside = mapping(holder.get("image"))
     words = words or _words(inside.get("command"))
+    if not words and holder.get("modelCommand") == "vllmServe":
+        words = ["vllm", "serve", "MODEL"]  # what llm-d's chart makes of that word
     words += [word for key in _WORDS[1:6] for word in _words(holder.get(key))]
     settings: dict[str, Any] = {}
     for key in _SETTINGS:

@@ -24,7 +24,8 @@ def read(source: Source) -> Iterator[Container]:
     for document in source.documents:
         for path, roles, shared in _sections(document, ()):
             for name, settings in roles.items():
-                engine = _engine(settings, shared, document, *path)
+                # Beside roles other workers may stand; their keys alone tell what they are.
+                engine = _engine(settings, shared, document, *path) if is_role(name) else None
                 yield _container(name, settings, shared, engine, str(document.get("image") or ""))
 
 
@@ -36,7 +37,9 @@ def _sections(
     roles = {key: mapping(one) for key, one in holder.items() if is_role(key) and mapping(one)}
     if roles and not any(_holds_containers(one) for one in roles.values()):
         shared = [mapping(one) for key, one in holder.items() if key.lower() in SHARED]
-        yield path, roles, {key: one for part in shared for key, one in part.items()}
+        beside = {k: mapping(one) for k, one in holder.items() if k.lower() not in SHARED}
+        every = {key: one for key, one in beside.items() if one}
+        yield path, every, {key: one for part in shared for key, one in part.items()}
         return
     for key, inside in holder.items():
         yield from _sections(inside, (*path, key))

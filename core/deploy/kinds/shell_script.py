@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from core.deploy.container import Container
 from core.deploy.images import image_says
 from core.deploy.kinds.kind import Kind, Source
-from core.deploy.launch import in_script
+from core.deploy.launch import Way, in_script
 from core.deploy.launchers import mentions_launcher
 from core.deploy.roles import role_of
 
@@ -24,7 +24,7 @@ def detect(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Container]:
     """One container for each engine that the script starts."""
-    for found in in_script(Container(""), source.text, source.variables):
+    for found in in_script(Container(""), source.text, Way(source.variables)):
         name = found.name or "command line"
         role = role_of(name) or _role_of_words(found)
         yield Container(**{**vars(found), "name": name, "role": role})

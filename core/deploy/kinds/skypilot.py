@@ -7,7 +7,7 @@ from typing import Any
 
 from core.deploy.container import Container
 from core.deploy.kinds.kind import Kind, Source, as_text, mapping
-from core.deploy.launch import in_script
+from core.deploy.launch import Way, in_script
 from core.deploy.marks import mark_of
 
 _OTHERS = frozenset(
@@ -39,7 +39,7 @@ def read(source: Source) -> Iterator[Container]:
         )
         base = Container(name, image=image, env=env)
         text = f"{document.get('setup') or ''}\n{document['run']}"
-        found = list(in_script(base, text, source.variables))
+        found = list(in_script(base, text, Way(source.variables)))
         yield from found or [base]
 
 

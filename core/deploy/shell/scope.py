@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from core.deploy.marks import is_marked, mark, mark_of, mark_of_command
 from core.deploy.shell.arithmetic import evaluated
+from core.deploy.shell.budget import MOST_WORD_CHARS, Budget
 from core.deploy.shell.lexer import expansion_end, tokens
 from core.deploy.shell.tokens import DOUBLE, PLAIN, SINGLE, Heredoc, Operator, Word
 from core.errors import FileContentError
@@ -22,7 +23,6 @@ Value = str | list[str]
 _NAME = re.compile(r"[A-Za-z_]\w*|[@*#?\d]")
 _BRACED = re.compile(r"(#?)([A-Za-z_]\w*|[@*\d])(\[[^\]]*\])?(.*)\Z", re.DOTALL)
 _DEFAULT = re.compile(r"(:?)([-=+?])(.*)\Z", re.DOTALL)
-MOST_CHARS = 2**20
 
 
 @dataclass
@@ -36,6 +36,7 @@ class Scope:
     given: Mapping[str, str] = field(default_factory=dict)
     arguments: list[str] | None = None
     exported: set[str] = field(default_factory=set)
+    budget: Budget = field(default_factory=Budget)
 
     def value(self, name: str) -> Value | None:
         """What a variable or an argument of the script holds; None where nothing sets it."""
@@ -69,7 +70,7 @@ class Scope:
                     current = parts[-1] if len(parts) > 1 else current + parts[0]
             open_ = open_ or (piece.quote == DOUBLE and not _only_list(piece.text))
         fields += [current] if open_ or current else []
-        _bounded(fields)
+        self._bounded(fields)
         return fields
 
     def text(self, text: str) -> str:
@@ -78,8 +79,17 @@ class Scope:
             " ".join(value) if isinstance(value, list) else value
             for _, value in self._segments(text)
         )
-        _bounded([joined])
+        self._bounded([joined])
         return joined
+
+    def _bounded(self, texts: list[str]) -> None:
+        """Raises FileContentError for words that grow beyond what any command line holds."""
+        chars = sum(map(len, texts)) + len(texts)
+        self.budget.spend(chars)
+        if chars > 8 * MOST_WORD_CHARS or any(len(text) > MOST_WORD_CHARS for text in texts):
+            raise FileContentError(
+                "The shell text grows beyond any command line; give the command."
+            )
 
     def _segments(self, text: str) -> Iterator[tuple[str, Value]]:
         """("literal" or "value", what stands there)."""
@@ -210,11 +220,6 @@ def _parts(kind: str, value: Value, splits: bool) -> list[str]:
 def _only_list(text: str) -> bool:
     """Whether a quoted piece is nothing but "$@" or "${x[@]}", which may become no word at all."""
     return re.fullmatch(r"\$(?:@|\{[^}]*\[@\][^}]*\}|\{@\})", text) is not None
-
-
-def _bounded(texts: list[str]) -> None:
-    if sum(map(len, texts)) + len(texts) > MOST_CHARS:
-        raise FileContentError("The shell text grows beyond any command line; give the command.")
 
 
 def _end(text: str, at: int) -> int:

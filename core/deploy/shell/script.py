@@ -14,8 +14,9 @@ from core.deploy.marks import mark_of, written
 from core.deploy.shell.blocks import Block, Blocks
 from core.deploy.shell.conditions import holds, matches
 from core.deploy.shell.lexer import tokens
+from core.deploy.shell.lines import Line, Reader
 from core.deploy.shell.scope import Scope
-from core.deploy.shell.tokens import Array, Heredoc, Operator, Redirect, Token, Word
+from core.deploy.shell.tokens import Array, Word
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)\Z", re.DOTALL)
 _NAMES = re.compile(r"[A-Za-z_]\w*")
@@ -41,20 +42,6 @@ class Command:
 
 
 @dataclass
-class _Line:
-    """The tokens of one simple command."""
-
-    words: list[Word] = field(default_factory=list)
-    arrays: list[Array] = field(default_factory=list)
-    redirects: list[Redirect] = field(default_factory=list)
-    heredoc: Heredoc | None = None
-
-    @property
-    def empty(self) -> bool:
-        return not (self.words or self.arrays or self.heredoc)
-
-
-@dataclass
 class Script:
     """files : {path: text} of what the script writes.
 
@@ -71,12 +58,12 @@ class Script:
 
     def commands(self, text: str) -> Iterator[Command]:
         """The commands in order. Raises FileContentError for a text that cannot be split."""
-        reader = _Reader(tokens(text))
+        reader = Reader(tokens(text))
         while (line := reader.next_line()) is not None:
             for token_line in self._structure(line, reader):
                 yield from self._chained(token_line, reader.ended)
 
-    def _chained(self, line: _Line, ended: str) -> Iterator[Command]:
+    def _chained(self, line: Line, ended: str) -> Iterator[Command]:
         """A command of `a && b || c`, which is reached by what the one before returns."""
         self.blocks.open(self.chain)
         reached = self.blocks.reached
@@ -84,7 +71,7 @@ class Script:
         self.blocks.close("chain")
         self.chain = _next_in_chain(self.chain, line, ended, self.scope, reached)
 
-    def _structure(self, line: _Line, reader: _Reader) -> Iterator[_Line]:
+    def _structure(self, line: Line, reader: Reader) -> Iterator[Line]:
         """Follow reserved words; hand on what is a command."""
         while line.words:
             word = line.words[0].bare
@@ -116,7 +103,7 @@ class Script:
         if not line.empty:
             yield line
 
-    def _condition(self, word: str, first: _Line, reader: _Reader) -> None:
+    def _condition(self, word: str, first: Line, reader: Reader) -> None:
         """if and elif: the commands up to `then`."""
         lines = reader.until("then", first)
         result: bool | None = None
@@ -127,9 +114,9 @@ class Script:
         block = block or self.blocks.open(Block("if"))
         block.branch(result, text)
 
-    def _loop(self, line: _Line, reader: _Reader) -> None:
+    def _loop(self, line: Line, reader: Reader) -> None:
         """for X in a b: read once, with the first of the list."""
-        reader.until("do", _Line())
+        reader.until("do", Line())
         self.blocks.open(Block("loop"))
         name = line.words[0].bare if line.words else ""
         values = [text for word in line.words[2:] for text in self.scope.words(word)]
@@ -142,12 +129,12 @@ class Script:
             text = f"{where}: the loop over {name} ({shown}) is read once, with the first"
             self.notes.append((name, text))
 
-    def _case(self, line: _Line, reader: _Reader) -> None:
+    def _case(self, line: Line, reader: Reader) -> None:
         word = "".join(self.scope.words(line.words[0])) if line.words else ""
         self.blocks.open(Block("case", state=False, word=word))
         self._pattern(reader)
 
-    def _pattern(self, reader: _Reader) -> None:
+    def _pattern(self, reader: Reader) -> None:
         """The patterns of the next branch of a case, up to their bracket; or its end."""
         block = self.blocks.last
         assert block is not None
@@ -159,7 +146,7 @@ class Script:
         shown = " | ".join(map(written, texts))
         block.branch(matches(block.word, texts), f"{written(block.word)} is {shown}")
 
-    def _command(self, line: _Line) -> Iterator[Command]:
+    def _command(self, line: Line) -> Iterator[Command]:
         reached = self.blocks.reached
         if reached is False:
             return
@@ -198,13 +185,13 @@ class Script:
         joined = " ".join(texts)
         return [joined.partition("=")[2]]
 
-    def _body(self, line: _Line) -> str | None:
+    def _body(self, line: Line) -> str | None:
         if line.heredoc is None:
             return None
         body = line.heredoc.body
         return self.scope.text(body) if line.heredoc.expand else body
 
-    def _assign(self, name: str, value: str, line: _Line) -> None:
+    def _assign(self, name: str, value: str, line: Line) -> None:
         """Under an undecided condition a variable has no value that one could state."""
         if self.blocks.reached is None and name not in self.scope.given:
             at = line.words[0].line if line.words else 0
@@ -231,7 +218,7 @@ class Script:
             values = [*([before] if isinstance(before, str) else before), *values]
         self.scope.set(array.name, values)
 
-    def _kept(self, texts: list[str], line: _Line, body: str | None, words: list[Word]) -> bool:
+    def _kept(self, texts: list[str], line: Line, body: str | None, words: list[Word]) -> bool:
         """Whether the command only sets something here: a variable, an argument or a file."""
         name = texts[0]
         if name in _DECLARES:
@@ -254,7 +241,7 @@ class Script:
             return True
         return self._written_file(texts, line, body)
 
-    def _written_file(self, texts: list[str], line: _Line, body: str | None) -> bool:
+    def _written_file(self, texts: list[str], line: Line, body: str | None) -> bool:
         """cat > FILE <<EOF, tee FILE <<EOF, echo TEXT > FILE."""
         plain = texts[1:] if texts[0] == "sudo" else texts
         if not plain or plain[0] not in _WRITERS:
@@ -271,13 +258,23 @@ class Script:
         if text is None:
             return plain[0] == "echo"
         for sign, path in paths:
-            before = self.files.get(path, "") if sign == ">>" else ""
-            self.files[path] = before + text
+            self._write(path, text, sign.endswith(">>"), line)
         return bool(paths) or plain[0] in ("echo", "printf")
+
+    def _write(self, path: str, text: str, append: bool, line: Line) -> None:
+        """A file as the script leaves it; what an undecided condition adds to it is said."""
+        at = line.words[0].line if line.words else 0
+        if self.blocks.reached is None:
+            what = "gains lines" if append else "is written so"
+            why = f"line {at}: {written(path)} {what} only if {self.blocks.condition}"
+            self.notes.append((path, f"{why}; not read" if append else why))
+            if append:
+                return
+        self.files[path] = (self.files.get(path, "") if append else "") + text
 
 
 def _next_in_chain(
-    chain: Block, line: _Line, ended: str, scope: Scope, reached: bool | None
+    chain: Block, line: Line, ended: str, scope: Scope, reached: bool | None
 ) -> Block:
     """How the command after && or || is reached. A command that is no test is taken to succeed
     before &&, and as unknown before ||."""
@@ -297,7 +294,7 @@ def _next_in_chain(
     return Block("chain", state=result, condition=text)
 
 
-def _only_assigns(line: _Line) -> bool:
+def _only_assigns(line: Line) -> bool:
     return all(_ASSIGNMENT.match(word.raw) and _starts_plain(word) for word in line.words)
 
 
@@ -325,71 +322,3 @@ _SIGNS = {
     "function": lambda blocks: None,
 }
 """Reserved words that stand before a command."""
-
-
-class _Reader:
-    """Tokens, handed out command by command. ended : the operator that ended the last one."""
-
-    def __init__(self, found: list[Token]) -> None:
-        self.found, self.at, self.ended = found, 0, ""
-
-    def next_line(self) -> _Line | None:
-        """The next simple command; None at the end."""
-        if self.at >= len(self.found):
-            return None
-        line = _Line()
-        self.ended = ""
-        while self.at < len(self.found):
-            token = self.found[self.at]
-            self.at += 1
-            if isinstance(token, Operator):
-                self.ended = token.text
-                break
-            _put(line, token)
-        return line
-
-    def until(self, sign: str, first: _Line) -> list[_Line]:
-        """The commands before a reserved word, which is taken."""
-        lines = [] if first.empty else [first]
-        while self.at < len(self.found):
-            token = self.found[self.at]
-            if isinstance(token, Word) and token.bare == sign:
-                self.at += 1
-                break
-            line = self.next_line()
-            if line is not None and not line.empty:
-                lines.append(line)
-        return lines
-
-    def take(self, sign: str) -> bool:
-        """Whether this operator stands here; it is taken."""
-        token = self.found[self.at] if self.at < len(self.found) else None
-        if isinstance(token, Operator) and token.text == sign:
-            self.at += 1
-            return True
-        return False
-
-    def patterns(self) -> list[Word] | None:
-        """The words before the bracket of a branch of case; None at esac or the end."""
-        words: list[Word] = []
-        while self.at < len(self.found):
-            token = self.found[self.at]
-            self.at += 1
-            if isinstance(token, Operator) and token.text == ")":
-                return words
-            if isinstance(token, Word) and token.bare == "esac" and not words:
-                return None
-            if isinstance(token, Word) and token.bare != "in":
-                words.append(token)
-        return None
-
-
-def _put(line: _Line, token: Token) -> None:
-    if isinstance(token, Word):
-        line.words.append(token)
-    elif isinstance(token, Array):
-        line.arrays.append(token)
-    elif isinstance(token, Redirect):
-        line.redirects.append(token)
-    elif isinstance(token, Heredoc):
-        line.heredoc = token

@@ -7,6 +7,9 @@ from typing import Any
 from core.deploy.read import read_deployments
 from core.deploy.record import Deployment
 from core.engines import ENGINES
+from core.engines.config import read_config
+
+EAGER8 = {"max_num_seqs": 8, "enforce_eager": True}
 
 
 def every(text: str, engine: str | None = None, **variables: str) -> tuple[Deployment, ...]:
@@ -23,8 +26,6 @@ def only(text: str, engine: str | None = None, **variables: str) -> Deployment:
 
 def settings(one: Deployment) -> dict[str, Any]:
     """Its settings as the engine's own parser reads them, checked and without defaults."""
-    from core.engines.config import read_config
-
     assert one.engine is not None
     engine = ENGINES[one.engine]
     given = read_config(engine, one.text, one.release).settings
@@ -35,3 +36,8 @@ def settings(one: Deployment) -> dict[str, Any]:
 def says(one: Deployment) -> tuple[str | None, str | None, dict[str, Any]]:
     """(engine, release, settings)."""
     return one.engine, one.release, settings(one)
+
+
+def all_say(text: str, **variables: str) -> list[tuple[str | None, str | None, dict[str, Any]]]:
+    """Of every deployment."""
+    return [says(one) for one in every(text, **variables)]

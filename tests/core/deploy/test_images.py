@@ -25,6 +25,7 @@ from core.deploy.packages import installed
         ("nvcr.io/nvidia/vllm:25.09-py3", "vllm", None),
         ("nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.6.0", "vllm", None),
         ("nvcr.io/nvidia/sglang:25.10-py3", "sglang", None),
+        ("ghcr.io/llm-d/llm-d-cuda:v0.3.0", "vllm", None),
         ("lmsysorg/sglang:v0.5.9-cu128", "sglang", "0.5.9"),
         ("lmsysorg/sglang:v0.5.3rc0-cu126", "sglang", "0.5.3rc0"),
         ("lmsysorg/sglang:dev", "sglang", None),

@@ -201,11 +201,31 @@ def test_growth_is_bounded() -> None:
 def test_docker_run() -> None:
     """Options with and without value; the image is the first word that belongs to none."""
     found = docker_run(
-        "sudo docker run -itd --rm --gpus all -e A=1 --env=B=2 -p 80:80 --name n "
-        "--entrypoint python3 img:1 -m mod --x".split()
+        [
+            "sudo",
+            "docker",
+            "run",
+            "-itd",
+            "--rm",
+            "--gpus",
+            "all",
+            "-e",
+            "A=1",
+            "--env=B=2",
+            "-p",
+            "80:80",
+            "--name",
+            "n",
+            "--entrypoint",
+            "python3",
+            "img:1",
+            "-m",
+            "mod",
+            "--x",
+        ]
     )
     assert found is not None
     assert (found.image, found.name, found.env) == ("img:1", "n", {"A": "1", "B": "2"})
     assert found.words == ("python3", "-m", "mod", "--x")
-    assert docker_run("docker ps".split()) is None
-    assert docker_run("docker run -d".split()) is None
+    assert docker_run(["docker", "ps"]) is None
+    assert docker_run(["docker", "run", "-d"]) is None
