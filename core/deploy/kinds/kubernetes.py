@@ -12,6 +12,7 @@ from typing import Any
 
 from core.deploy.container import Container
 from core.deploy.kinds.kind import Kind, Source, as_text, mapping, texts
+from core.deploy.launch import SHELLS
 from core.deploy.marks import mark_of
 from core.deploy.roles import role_of
 
@@ -87,9 +88,9 @@ def _container(
 ) -> Container:
     env, notes = _environment(found, maps)
     env |= {name: value for name, value in variables.items() if name in env}
-    words = [
-        _filled(word, env) for word in (*texts(found.get("command")), *texts(found.get("args")))
-    ]
+    given = (*texts(found.get("command")), *texts(found.get("args")))
+    in_shell = any(word.rpartition("/")[2] in SHELLS for word in given[:1])
+    words = [_filled(word, {**variables, **env}, in_shell) for word in given]
     own = str(found.get("name") or "")
     above = [key for key in path if role_of(key)]
     name = "/".join(dict.fromkeys(part for part in (title, *above, own) if part))
@@ -140,13 +141,16 @@ def _mappings(value: Any) -> list[dict[str, Any]]:
     )
 
 
-def _filled(word: str, env: Mapping[str, str]) -> str:
-    """`$(NAME)` as the kubelet fills it in; `$$` is a dollar."""
+def _filled(word: str, env: Mapping[str, str], in_shell: bool = False) -> str:
+    """`$(NAME)` as the kubelet fills it in; `$$` is a dollar.
+
+    in_shell : what it cannot fill in stays for the shell, which takes it for a command
+    """
 
     def one(match: re.Match[str]) -> str:
         if match[1] is None:
             return "$"
-        return env.get(match[1]) or mark_of(match[1])
+        return env.get(match[1]) or (match[0] if in_shell else mark_of(match[1]))
 
     return _REFERENCE.sub(one, word)
 

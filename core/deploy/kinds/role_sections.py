@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from core.deploy.container import Container
+from core.deploy.keys import FAMILIES, knows_any
 from core.deploy.kinds.kind import Kind, Source, mapping
 from core.deploy.roles import SHARED, is_role, role_of
 from core.engines import ENGINES, get_engine
@@ -42,7 +43,9 @@ def _sections(
         yield path, every, {key: one for part in shared for key, one in part.items()}
         return
     for key, inside in holder.items():
-        yield from _sections(inside, (*path, key))
+        # SGLang's cuda_graph_config has parts for prefill and decode that are no roles.
+        if not any(knows_any(engine, [key]) for engine in FAMILIES):
+            yield from _sections(inside, (*path, key))
 
 
 def _holds_containers(section: Mapping[str, Any]) -> bool:

@@ -9,8 +9,10 @@ import pytest
 
 from core.__main__ import main
 from core.deploy.answers import Asked, answers
+from core.deploy.kinds import KINDS
 from core.engines import ENGINES
 from core.engines.check import check
+from tests.conftest import ROOT
 
 COMPOSE = """
 services:
@@ -93,3 +95,10 @@ def test_plain_settings_are_answered_as_before(text: str) -> None:
     """With the engine named, the report is that of `core.engines.check`."""
     (one,) = answers(text, Asked("vllm", "0.33.0")).answers
     assert one.report == check(ENGINES["vllm"], "0.33.0", {}, text)
+
+
+def test_every_kind_is_documented() -> None:
+    """docs/deployments.md has a row for each kind."""
+    document = (ROOT / "docs" / "deployments.md").read_text("utf-8")
+    assert len(KINDS) == 9
+    assert [kind.label for kind in KINDS if f"| {kind.label} |" not in document] == []

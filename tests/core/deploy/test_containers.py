@@ -162,6 +162,19 @@ def test_kubernetes(rest: str) -> None:
     assert (one.kind, one.name, one.unset) == ("Kubernetes", "v/server", ())
 
 
+def test_what_the_kubelet_cannot_fill_in() -> None:
+    """Without a shell it is asked for by name; in one it is a command, which is not run."""
+    plain = POD.format(
+        name="v", image="vllm/vllm-openai:v0.19.1", rest="args: [--max-num-seqs, $(N)]"
+    )
+    assert only(plain).unset == ("N",)
+    assert settings(only(plain, N="4")) == {"max_num_seqs": 4}
+    shell = plain.replace("args: [", "command: [bash, -c, 'vllm serve m ").replace(
+        "(N)]", "(nproc)']"
+    )
+    assert only(shell.replace("--max-num-seqs,", "--max-num-seqs")).unset == ("$(nproc)",)
+
+
 def test_kubernetes_with_several_documents() -> None:
     """One answer a container, in order; documents without containers say nothing."""
     first = POD.format(

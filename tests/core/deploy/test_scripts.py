@@ -260,6 +260,8 @@ def test_plain_configurations_stay_what_they_are() -> None:
     flags = "--max-num-seqs 8 --enforce-eager"
     assert (only(flags, "vllm").kind, only(flags).engine) == ("", None)
     assert only("cuda_graph_config: {batch_sizes: [1]}").engine == "trtllm"
+    sglang = "cuda_graph_config: {decode: {bs: [1, 2]}, prefill: {backend: disabled}}"
+    assert (only(sglang).kind, only(sglang, "sglang").kind) == ("", "")
     other = "INFO 1 a\nWARNING 2 b: vllm serve 'm\nINFO 3 c\n"
     assert only(other, "vllm").kind == ""
 
