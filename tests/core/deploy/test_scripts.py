@@ -250,6 +250,44 @@ def test_ray_serve() -> None:
     assert only(prefill).role == "prefill"
 
 
+# Python ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "LLM(model='m', max_num_seqs=8, enforce_eager=True)",
+        "from vllm import LLM\nN = 8\nllm = LLM('m', max_num_seqs=N, enforce_eager=True)\n",
+        "from vllm import AsyncEngineArgs\nargs = AsyncEngineArgs(**base, max_num_seqs=8, "
+        "enforce_eager=True)",
+        "import os, vllm\nvllm.LLM(max_num_seqs=int(os.environ.get('N', 8)), enforce_eager=True)",
+    ],
+)
+def test_python(text: str) -> None:
+    """Keywords that are literals, names or defaults of the environment."""
+    assert says(only(text)) == ("vllm", None, EAGER8)
+
+
+def test_python_of_other_engines_and_what_it_computes() -> None:
+    """The import tells the engine; config classes are their keywords; a sum stays open."""
+    text = """
+from tensorrt_llm import LLM
+from tensorrt_llm.llmapi import CudaGraphConfig
+llm = LLM(model="m", max_batch_size=4,
+          cuda_graph_config=CudaGraphConfig(batch_sizes=[1, 2], enable_padding=True))
+"""
+    wanted = {"max_batch_size": 4, "batch_sizes": (1, 2), "enable_padding": True}
+    assert says(only(text)) == ("trtllm", None, wanted)
+    text = "import sglang as sgl\nsgl.Engine(cuda_graph_max_bs=n * 2, max_running_requests=M)\n"
+    one = only(text)
+    assert (one.engine, settings(one), one.unset) == ("sglang", {}, ("$(n * 2)", "M"))
+    assert settings(only(text, M="4")) == {"max_running_requests": 4}
+    text = "from vllm import LLM\nLLM(compilation_config={'cudagraph_mode': CUDAGraphMode.FULL})"
+    assert settings(only(text)) == {"cudagraph_mode": "FULL"}
+    text = "from vllm import LLM\nLLM(**kw, max_num_seqs=8)"
+    assert "**kw" in only(text).not_understood[0]
+
+
 # Plain configurations and nothing --------------------------------------------------------------
 
 
