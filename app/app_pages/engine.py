@@ -13,9 +13,9 @@ from core.errors import ProjectError
 
 st.title("Engine", anchor=False)
 st.caption(
-    "Give your engine's flags, its config (JSON or YAML), its start-up log or the file that "
-    "deploys it. Below is what it would really capture, and where steps would fall off its graphs. "
-    "What you set here is 'your engine today', the baseline on the other pages."
+    "Paste or drop your engine's flags, its config (JSON or YAML), its start-up log or the file "
+    "that deploys it. Below is what it would really capture, and where steps would fall off its "
+    "graphs. What you set here is 'your engine today', the baseline on the other pages."
 )
 deployment.drop(engine_inputs.BY_TEXT)
 choice = engine_inputs.engine_inputs()
