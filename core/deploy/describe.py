@@ -24,7 +24,9 @@ from core.text.variables import variables_in
 PLUG_INS = ("ascend", "gaudi")
 """Engines that are started by vLLM's own command."""
 
-_SECRET = re.compile(r"--?[\w-]*(?:api[-_]?key|token|secret|password)\Z")
+_SECRET_FLAG = r"--?[\w-]*(?:api[-_]?key|token|secret|password)"
+_SECRET = re.compile(rf"{_SECRET_FLAG}\Z")
+_SECRET_SAID = re.compile(rf"({_SECRET_FLAG}[= ])\S+")
 _RUNS = re.compile(r"\.(?:sh|py)\Z|\s|(?:^|/)(?:python[\d.]*|bash|sh|env|tini|sleep|tail)\Z")
 """A first word that is a program and no model."""
 _FRONT = re.compile(r"router|proxy|gateway|disaggregated|load_?balancer", re.IGNORECASE)
@@ -78,7 +80,11 @@ def described(container: Container, kind: str, asked: str | None) -> Deployment 
         release=release,
         text=text,
         unset=unset,
-        not_understood=tuple(dict.fromkeys((*container.notes, *case.notes))),
+        not_understood=tuple(
+            dict.fromkeys(
+                _SECRET_SAID.sub(r"\1***", one) for one in (*container.notes, *case.notes)
+            )
+        ),
         evidence=tuple(case.evidence),
         no_release=case.no_release,
     )

@@ -108,6 +108,8 @@ def test_installed_release_and_secret() -> None:
     one = only("pip install vllm==0.19.1\nvllm serve m --api-key sk-1 --max-num-seqs 8")
     assert says(one) == ("vllm", "0.19.1", {"max_num_seqs": 8})
     assert "sk-1" not in one.text
+    text = 'A=(--x)\n[ $B = 1 ] && A+=(--api-key sk-1)\nvllm serve m "${A[@]}"'
+    assert "--api-key ***" in only(text).not_understood[0]
 
 
 # systemd ---------------------------------------------------------------------------------------
