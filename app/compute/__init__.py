@@ -28,6 +28,7 @@ from app.compute.decision import (
     step_us,
     weighed,
 )
+from app.compute.deployments import deployments
 from app.compute.engines import (
     EngineDefault,
     checked,
@@ -68,6 +69,7 @@ __all__ = [
     "content_digest",
     "cost_view",
     "curves",
+    "deployments",
     "engine_buckets",
     "engine_default",
     "engine_memory",

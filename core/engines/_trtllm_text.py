@@ -43,7 +43,7 @@ OPTIONS = (
         "use_cuda_graph",
         None,
         "batch_sizes: [..]",
-        convert=lambda on: {"disable_cuda_graph": not on},
+        convert=lambda on: {"disable_cuda_graph": str(on).lower() not in ("true", "1", "yes")},
     ),
     Option(COMPILE, form=Form.JSON),
     Option(f"{COMPILE}.enable_piecewise_cuda_graph", "enable_piecewise"),
