@@ -18,6 +18,7 @@ from app.drawing.tables import comparison_rows
 from app.drawing.views import table, traffic_caption
 from app.inputs import sets as inputs
 from app.inputs.cost import steps_cost
+from app.inputs.memory import pool_policy
 from app.report.button import report_button
 from app.web.page_end import end_page
 from app.workload import traffic
@@ -59,7 +60,7 @@ if not views:
     end_page()
 sets = [v.bucket_set for v in views]
 step_us = [compute.step_us(run, view.cost) for run in runs]
-taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]
+taken = [compute.graph_bytes(s.sizes, view.memory, pool_policy()) for s in sets]
 steps = found.histogram
 times, memory = view.cost.origin.value, view.memory.origin.value
 origin = f"steps {steps.origin.value}; step times {times}, graph memory {memory}"

@@ -121,9 +121,6 @@ def model_config(text: str) -> Mapping[str, Any]:
 
 
 @st.cache_data(max_entries=64, hash_funcs=HASH)
-def graph_bytes(
-    sizes: tuple[int, ...],
-    memory: GraphMemory,
-    policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
-) -> float:
+def graph_bytes(sizes: tuple[int, ...], memory: GraphMemory, policy: PoolPolicy) -> float:
+    """Device memory of these graphs; no policy is assumed, or one page would show two [bytes]."""
     return memory_core.graph_bytes(sizes, memory, policy)

@@ -28,7 +28,8 @@ def sets_section(work: Work) -> Section:
     runs = _replayed(work)
     views = [view for view, _ in runs]
     step_us = [compute.step_us(run, work.view.cost) for _, run in runs]
-    taken = [compute.graph_bytes(v.bucket_set.sizes, work.view.memory) for v in views]
+    memory, policy = work.view.memory, work.best.policy
+    taken = [compute.graph_bytes(v.bucket_set.sizes, memory, policy) for v in views]
     lists = [
         {"bucket set": v.bucket_set.name, "sizes": ", ".join(map(str, v.bucket_set.sizes))}
         for v in views

@@ -11,10 +11,10 @@ from app import compute, state, theme
 from app.charts.serving import Served
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
-from app.inputs.memory import chosen_model
+from app.inputs.memory import chosen_model, pool_policy
 from app.serving.choice import ServingLimits, cost_of, machine_of, requests_of
 from core.errors import ProjectError
-from core.records import BucketSet, PoolPolicy, SizeUnit, Trace
+from core.records import BucketSet, SizeUnit, Trace
 from core.serving.sweep import machine_beside_graphs
 from core.simulate import Machine, SimulationResult, warnings_before
 
@@ -67,7 +67,7 @@ def plans_of(
     """The plans, and a sentence for each set that has none; draws nothing. Raises SettingError."""
     whole = machine_of(limits)
     found, problems = [Plan(EAGER, None, whole)], []
-    policy = state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST)
+    policy = pool_policy()
     for item in sets:
         taken = compute.graph_bytes(item.sizes, view.memory, policy)
         try:

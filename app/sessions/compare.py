@@ -12,7 +12,7 @@ from app.charts.memory import CapacityMark
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
 from app.inputs.cost import steps_cost
-from app.inputs.memory import chosen_memory
+from app.inputs.memory import chosen_memory, pool_policy
 from app.inputs.sets import BEST
 from app.sessions import current as sessions
 from app.sessions.document import as_browser
@@ -151,7 +151,7 @@ def _set_figures(
                 waste=run.report.waste,
                 coverage=run.report.coverage,
                 step_us=compute.step_us(run, view.cost),
-                graph_bytes=compute.graph_bytes(item.sizes, view.memory),
+                graph_bytes=compute.graph_bytes(item.sizes, view.memory, pool_policy()),
                 kv_tokens=None if mark is None else mark.kv_tokens,
                 requests=None if mark is None else mark.requests,
             )
