@@ -1,4 +1,4 @@
-"""Cached calls into core; st.cache_data lives in this room alone."""
+"""Cached calls into core; caches live in this room and in app/study alone."""
 
 from app.compute.calibration import calibration
 from app.compute.cost import (
@@ -6,6 +6,7 @@ from app.compute.cost import (
     cost_view,
     graph_bytes,
     model_config,
+    prices_of,
     profiles_that_ship,
     profiles_to_compare,
     steps_view,
@@ -81,6 +82,7 @@ __all__ = [
     "model_config",
     "model_in_memory",
     "padding_by_engine",
+    "prices_of",
     "profiles_that_ship",
     "profiles_to_compare",
     "reading",

@@ -14,6 +14,7 @@ from core.cards import CARDS
 from core.cost.of_prefill import can_price
 from core.cost.of_tokens import MAX_ROWS, decodes
 from core.records import Profile, SizeUnit, StepHistogram
+from core.study.prices import Prices
 
 ASSUMED = "Assumed: memory-bound 8B decode step"
 ROOFLINE = "Estimated: roofline of model and card"
@@ -86,6 +87,11 @@ def _context_input(name: str) -> None:
 def chosen_cost() -> compute.CostView:
     """The step cost last chosen, of decode steps: what simulations take. Raises InputError."""
     return compute.cost_view(_choice())
+
+
+def chosen_prices() -> Prices:
+    """The same choice with how far off it may be, and the model it is of. Raises InputError."""
+    return compute.prices_of(_choice())
 
 
 def steps_cost(steps: StepHistogram) -> compute.CostView:

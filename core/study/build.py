@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.engines import get_engine
+from core.engines.check import CheckReport
 from core.engines.graphs_take import GraphsTake
-from core.errors import HistogramError
+from core.errors import HistogramError, SettingError
 from core.graph_memory import graphs_effect, shipped_graph_memory
 from core.records import ModelShape, Origin, PoolPolicy, SizeUnit, StepHistogram, Trace
 from core.simulate import Machine
@@ -93,6 +94,30 @@ def _scenarios(
     if traffic.total_steps == 0:
         raise HistogramError("The histogram holds no step, so nothing can be judged on it.")
     return histogram_scenarios(traffic, machine.max_num_seqs, loads)
+
+
+def engine_of_report(report: CheckReport, today: Sequence[int] | None = None) -> EngineChoice:
+    """The engine as its settings were read; the list that runs is `today`, else the one that its
+    log shows, else the one that its settings name, else what they lead to.
+
+    Raises SettingError where it would not start.
+    """
+    rules = get_engine(report.engine)
+    if not report.starts:
+        why = next((finding.text for finding in report.findings), "")
+        raise SettingError(f"{rules.label} would not start with these settings: {why}")
+    settings = dict(report.settings)
+    listed = settings.pop(rules.list_setting, None) if rules.list_setting else None
+    given = today or (report.log.captured if report.log else None) or listed
+    return EngineChoice(rules.id, report.version, settings, None if given is None else tuple(given))
+
+
+def names_limit(settings: Mapping[str, Any], limit: str) -> bool:
+    """Whether an engine's settings say this limit, by whichever of its names.
+
+    limit : a key of COMMON
+    """
+    return any(settings.get(name) is not None for name in COMMON[limit])
 
 
 def machine_of(engine: EngineChoice, limits: Limits) -> Machine:

@@ -1,0 +1,145 @@
+"""From the choices of every page to the one study that they lead to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app import compute, state
+from app.inputs import sets as inputs
+from app.inputs.cost import chosen_prices
+from app.inputs.engine_choice import EngineChoice
+from app.inputs.engine_defaults import shared_settings
+from app.inputs.memory import pool_policy
+from app.serving.choice import ServingLimits, requests_of
+from app.serving.inputs import serving_limits
+from app.serving.kv_cache import is_typed, kv_room
+from app.study import StudyChoice
+from app.workload import traffic
+from core.engines import ENGINES
+from core.engines.check import CheckReport
+from core.errors import HistogramError, SettingError
+from core.records import Origin, SizeUnit, StepHistogram, Trace
+from core.simulate import Machine
+from core.study.advice import Ground
+from core.study.build import Limits, engine_of_report, names_limit
+from core.study.build import machine_of as machine_of_engine
+from core.study.graphs import EngineChoice as StudiedEngine
+
+NO_DECODES = (
+    "Prompt lengths do not say how many requests decode together, so no decode size follows from "
+    "them. Give the requests with their arrivals, or type a request rate (Workload page) or a "
+    "concurrency (Serve page, closed loop)."
+)
+NO_ARRIVALS = (
+    "The file has lengths without arrivals, so how many requests run together is not known. Type a "
+    "request rate on the Workload page, or a concurrency on the Serve page (closed loop)."
+)
+UNIT_RATE_RPS = 1.0
+"""Of a closed loop, which takes a request when one is done: of arrivals it uses the order alone."""
+
+
+def chosen_engine() -> EngineChoice:
+    """The engine as set on the Engine page, under the limits as they are now; the first one known
+    until one is set."""
+    chosen = inputs.today()
+    name = chosen.engine if chosen is not None else str(state.value("engine", next(iter(ENGINES))))
+    if name not in ENGINES:
+        name = next(iter(ENGINES))
+    if chosen is not None and chosen.text is not None:
+        return chosen
+    version = None if chosen is None else chosen.version
+    return EngineChoice(name, version, None, shared_settings(name))
+
+
+def chosen_study(workload: state.Workload) -> StudyChoice:
+    """What the session's traffic, engine, prices and limits lead to.
+
+    Raises ProjectError: traffic without decode steps, settings with which no engine starts.
+    """
+    limits = serving_limits()
+    report = compute.checked(chosen_engine(), None)
+    engine = engine_of_report(report, _captured(workload, report))
+    steps, ground = _traffic(workload, limits)
+    tokens, before_graphs, kv_ground = _kv(workload, report, limits)
+    return StudyChoice(
+        *(steps, engine, chosen_prices()),
+        _machine(engine, report, replace(limits, kv_tokens=tokens)),
+        before_graphs,
+        pool_policy(),
+        limits.concurrency,
+        (ground, kv_ground),
+    )
+
+
+def _captured(workload: state.Workload, report: CheckReport) -> tuple[int, ...] | None:
+    """The list that the uploaded log shows, where it is a log of this engine."""
+    captured = workload.reading.captured
+    of_this = workload.reading.format.startswith(report.engine)
+    return captured.sizes if captured is not None and of_this else None
+
+
+def _traffic(
+    workload: state.Workload, limits: ServingLimits
+) -> tuple[Trace | StepHistogram, Ground]:
+    """Decode batches as they are, or the requests under the chosen load."""
+    reading = workload.reading
+    if reading.steps is not None:
+        if reading.steps.unit is not SizeUnit.REQUESTS:
+            raise HistogramError(
+                f"{workload.name} counts {reading.steps.unit.value}, not requests a decode step; "
+                "give decode batches, or requests with arrivals."
+            )
+        words = f"{reading.steps.total_steps:,} steps, {reading.label}"
+        return reading.steps, Ground("traffic", Origin.MEASURED, words)
+    if reading.trace is None:
+        raise HistogramError(NO_DECODES)
+    trace = traffic.workload_requests(workload)
+    if trace is None:
+        raise SettingError(NO_ARRIVALS)
+    given = trace.arrival_s is not None and reading.trace.arrival_s is not None
+    if trace.arrival_s is None:
+        trace = compute.with_arrivals(trace, UNIT_RATE_RPS)
+    origin = Origin.MEASURED if given else Origin.ASSUMED
+    words = f"{len(trace):,} requests, {reading.label}"
+    return requests_of(trace, limits), Ground("traffic", origin, words)
+
+
+def _machine(engine: StudiedEngine, report: CheckReport, limits: ServingLimits) -> Machine:
+    """The Serve page's engine; what the engine's own settings say goes before its limits."""
+    seqs, tokens = "max_num_seqs", "max_num_batched_tokens"
+    found = machine_of_engine(
+        engine,
+        Limits(
+            None if names_limit(report.settings, seqs) else limits.max_num_seqs,
+            None if names_limit(report.settings, tokens) else limits.max_num_batched_tokens,
+            limits.kv_tokens,
+            limits.block_size_tokens,
+        ),
+    )
+    return replace(
+        found,
+        mode=limits.mode,
+        whole_prompt_must_fit=limits.whole_prompt_must_fit,
+        prefix_cache=limits.prefix_cache,
+        acceptance=limits.acceptance if found.draft_tokens else 0.0,
+    )
+
+
+def _kv(
+    workload: state.Workload, report: CheckReport, limits: ServingLimits
+) -> tuple[int, bool, Ground]:
+    """KV tokens, whether they are those before graphs, and who says so."""
+    if is_typed():
+        words = f"{limits.kv_tokens:,}, typed on the Serve page"
+        return limits.kv_tokens, False, Ground("KV tokens", Origin.ASSUMED, words)
+    facts = {**workload.reading.facts, **(report.log.facts if report.log else {})}
+    logged = facts.get("kv_tokens")
+    if isinstance(logged, (int, float)) and logged >= limits.block_size_tokens:
+        words = f"{int(logged):,}, the engine's log"
+        return int(logged), False, Ground("KV tokens", Origin.MEASURED, words)
+    room = kv_room()
+    if room.problem:
+        words = f"{room.tokens:,} before graphs; the Memory page has no figure"
+        return room.tokens, True, Ground("KV tokens", Origin.ASSUMED, words)
+    words = f"{room.tokens:,} before graphs, for the card and model of the Memory page"
+    return room.tokens, True, Ground("KV tokens", Origin.ESTIMATED, words)
