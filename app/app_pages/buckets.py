@@ -12,6 +12,7 @@ from app.charts.padding import (
 )
 from app.deciding.edit_view import show_editable
 from app.deciding.export_view import export_view
+from app.deciding.verdict_view import verdict_section
 from app.deciding.worth_view import worth_section
 from app.drawing.markdown_text import as_text
 from app.drawing.tables import comparison_rows
@@ -37,8 +38,13 @@ found = traffic.current_traffic()
 assert found is not None
 traffic_caption(found)
 workload = state.session().workload
-sets = inputs.set_inputs(found.histogram, workload.reading.captured if workload else None)
+assert workload is not None
+verdict_place = st.container()  # filled last: it takes longest, and what is below need not wait
+st.subheader("Bucket sets side by side", anchor=False)
+sets = inputs.set_inputs(found.histogram, workload.reading.captured)
 if not sets:
+    with verdict_place:
+        verdict_section(workload)
     st.info("Choose at least one bucket set to see what it pads.")
     end_page()
 
@@ -92,5 +98,7 @@ try:
     worth_section(steps, views, view)
 except ProjectError as error:
     st.warning(str(error))
-export_view(sets)
+export_view(sets, steps.unit)
 report_button(found, sets)
+with verdict_place:
+    verdict_section(workload)

@@ -13,6 +13,7 @@ from app.compute.cost import (
     tokens_view,
 )
 from app.compute.decision import (
+    EAGER_UNKNOWN,
     MAX_GRAPHS,
     Replayed,
     best_frontier,
@@ -54,6 +55,7 @@ from app.compute.traffic import (
 
 __all__ = [
     "CostView",
+    "EAGER_UNKNOWN",
     "EngineDefault",
     "MAX_GRAPHS",
     "Replayed",

@@ -13,7 +13,7 @@ from app.inputs.memory import pool_policy
 from app.serving.choice import ServingLimits, requests_of
 from app.serving.inputs import serving_limits
 from app.serving.kv_cache import is_typed, kv_room
-from app.study import StudyChoice
+from app.study import NO_DECODES, StudyChoice
 from app.workload import traffic
 from core.engines import ENGINES
 from core.engines.check import CheckReport
@@ -25,11 +25,6 @@ from core.study.build import Limits, engine_of_report, names_limit
 from core.study.build import machine_of as machine_of_engine
 from core.study.graphs import EngineChoice as StudiedEngine
 
-NO_DECODES = (
-    "Prompt lengths do not say how many requests decode together, so no decode size follows from "
-    "them. Give the requests with their arrivals, or type a request rate (Workload page) or a "
-    "concurrency (Serve page, closed loop)."
-)
 NO_ARRIVALS = (
     "The file has lengths without arrivals, so how many requests run together is not known. Type a "
     "request rate on the Workload page, or a concurrency on the Serve page (closed loop)."

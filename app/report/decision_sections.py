@@ -11,7 +11,7 @@ from app.charts.trade_off import trade_off_figure
 from app.drawing.tables import comparison_rows, verdict_rows
 from app.report.document import Block, Chart, Facts, Section, Table, said
 from app.report.work import Work
-from core.choice.advice import advice
+from core.choice.advice import set_facts
 from core.choice.trade_off import TradeOff
 from core.errors import ProjectError
 from core.text.counting import counted
@@ -78,7 +78,7 @@ def choice_section(work: Work) -> Section:
     else:
         colours = {item.bucket_set.name: item.colour for item in work.sets}
         blocks.append(Chart(trade_off_figure(trade, colours)))
-        blocks.append(said(*advice(trade)))
+        blocks.append(said(*set_facts(trade)))
     return Section("The best choice, and why", tuple(blocks), origin_words(work))
 
 

@@ -9,9 +9,11 @@ from app.drawing.tables import capacity_rows
 from app.report.document import Block, Chart, Code, Facts, Section, Table, said
 from app.report.work import Work
 from app.serving.tables import served_rows
+from app.study import NO_DECODES
 from core.engines import ENGINES
 from core.engines.plan import Finding
-from core.errors import ProjectError, SettingError
+from core.errors import HistogramError, ProjectError, SettingError
+from core.records import SizeUnit
 
 
 def memory_section(work: Work) -> Section:
@@ -61,7 +63,9 @@ def serving_section(work: Work) -> Section | None:
 
 
 def setting_section(work: Work) -> Section:
-    """The chosen set as the engine's own setting."""
+    """The chosen set as the engine's own setting. Raises HistogramError for prompt lengths."""
+    if work.traffic.histogram.unit is SizeUnit.LENGTH:
+        raise HistogramError(NO_DECODES)
     wanted = work.export
     chosen = work.set_named(wanted.set_name).bucket_set
     blocks: list[Block] = [said(f"{chosen.name}, for {ENGINES[wanted.engine].label}:")]

@@ -66,7 +66,7 @@ def plans_of(
 ) -> tuple[list[Plan], list[str]]:
     """The plans, and a sentence for each set that has none; draws nothing. Raises SettingError."""
     whole = machine_of(limits)
-    found, problems = [Plan(EAGER, None, whole)], []
+    found, problems = _without_graphs(whole, view)
     policy = pool_policy()
     for item in sets:
         taken = compute.graph_bytes(item.sizes, view.memory, policy)
@@ -78,6 +78,13 @@ def plans_of(
         else:
             found.append(Plan(item.name, item.sizes, machine, buckets))
     return found, problems
+
+
+def _without_graphs(whole: Machine, view: compute.CostView) -> tuple[list[Plan], list[str]]:
+    """The yardstick; a sentence instead where no eager step is known."""
+    if view.cost.eager_known:
+        return [Plan(EAGER, None, whole)], []
+    return [], [f"{EAGER}: {compute.EAGER_UNKNOWN}"]
 
 
 def _buckets_of(item: BucketSet, limits: ServingLimits) -> tuple[int, ...] | None:

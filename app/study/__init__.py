@@ -4,6 +4,6 @@ It draws no widget and knows no session, so that pages, the report and Compare a
 """
 
 from app.study.cached import advice_for, study_for
-from app.study.choice import StudyChoice, request_count
+from app.study.choice import NO_DECODES, StudyChoice, request_count
 
-__all__ = ["StudyChoice", "advice_for", "request_count", "study_for"]
+__all__ = ["NO_DECODES", "StudyChoice", "advice_for", "request_count", "study_for"]

@@ -10,6 +10,13 @@ from core.study.advice import Ground
 from core.study.graphs import EngineChoice
 from core.study.prices import Prices
 
+NO_DECODES = (
+    "Prompt lengths do not say how many requests decode together, so no decode size follows from "
+    "them. Give the requests with their arrivals, or type a request rate (Workload page) or a "
+    "concurrency (Serve page, closed loop)."
+)
+"""In place of a list of decode sizes, where the traffic is a histogram of lengths."""
+
 
 @dataclass(frozen=True)
 class StudyChoice:

@@ -134,3 +134,13 @@ def test_lengths_ask_for_a_rate_or_a_concurrency(tmp_path: Path):
     prompts.write_text("prompt_tokens,count\n212,5\n14050,1\n")
     with pytest.raises(HistogramError, match=r"type a request rate .* or a concurrency"):
         by_page(prompts)
+
+
+def test_requests_that_never_decode_change_nothing(tmp_path: Path):
+    """One output token comes out of the prompt's own step: no list gains or loses."""
+    trace = tmp_path / "single.csv"
+    rows = "".join(f"{i},64,1\n" for i in range(50))
+    trace.write_text(f"arrival_s,prompt_tokens,output_tokens\n{rows}")
+    found = advice_json(advice_for(by_page(trace)))
+    assert found["verdict"] in ("keep", "drop") and found["best_gain_pct"] == 0.0
+    assert all(item["worst_loss_pct"] == 0.0 for item in found["frontier"])
