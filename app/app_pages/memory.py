@@ -29,7 +29,7 @@ try:
     choice = memory_inputs(workload)
     view = steps_cost(found.histogram)
     best = compute.best_frontier(found.histogram)
-    curves = compute.capacity_curves(best, choice, view.memory)
+    curves = compute.capacity_curves(best, choice, view.memory, view.private_memory)
     marks = [compute.capacity_mark(s, state.colour_of(s.name), choice, view.memory) for s in sets]
 except ProjectError as error:
     st.error(str(error))

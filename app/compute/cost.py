@@ -50,6 +50,7 @@ def profiles_to_compare() -> Mapping[str, Profile]:
 class CostView:
     """The step cost and graph memory in use.
 
+    memory : for the chosen pool; private_memory : for private pools, None: the same
     prefill : None leaves it to the simulation
     prompts : prefill chunks measured for the same model and card
     """
@@ -59,6 +60,7 @@ class CostView:
     memory: GraphMemory
     prefill: PrefillCost | None = None
     prompts: Profile | None = None
+    private_memory: GraphMemory | None = None
 
 
 def cost_view(choice: CostChoice) -> CostView:

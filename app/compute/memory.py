@@ -32,12 +32,16 @@ def model_in_memory(config_text: str, tp: int) -> memory_core.ModelMemory:
 
 @st.cache_data(max_entries=16, hash_funcs=HASH)
 def capacity_curves(
-    best: Frontier, choice: MemoryChoice, memory: GraphMemory
+    best: Frontier, choice: MemoryChoice, memory: GraphMemory, private: GraphMemory | None
 ) -> list[memory_core.CapacityCurve]:
-    """KV left beside the best sets of 0, 1, 2 ... graphs: the chosen pool and private pools."""
+    """KV left beside the best sets of 0, 1, 2 ... graphs: the chosen pool and private pools.
+
+    private : graph memory in private pools; None: the same as in the chosen one
+    """
     sets = [(), *(point.sizes for point in best.points)]
-    policies = dict.fromkeys([choice.policy, PoolPolicy.PRIVATE])
-    return [_capacity(sets, choice, memory, policy) for policy in policies]
+    curves = {PoolPolicy.PRIVATE: private or memory} | {choice.policy: memory}
+    policies = dict.fromkeys([choice.policy, *curves])
+    return [_capacity(sets, choice, curves[policy], policy) for policy in policies]
 
 
 def _capacity(

@@ -5,25 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app import compute, state
-from app.inputs import sets as inputs
 from app.inputs.cost import chosen_prices
-from app.inputs.engine_choice import EngineChoice
-from app.inputs.engine_defaults import shared_settings
 from app.inputs.memory import pool_policy
+from app.inputs.running_engine import chosen_engine, engine_machine
 from app.serving.choice import ServingLimits, requests_of
 from app.serving.inputs import serving_limits
 from app.serving.kv_cache import is_typed, kv_room
 from app.study import NO_DECODES, StudyChoice
 from app.workload import traffic
-from core.engines import ENGINES
 from core.engines.check import CheckReport
 from core.errors import HistogramError, SettingError
 from core.records import Origin, SizeUnit, StepHistogram, Trace
-from core.simulate import Machine
 from core.study.advice import Ground
-from core.study.build import Limits, engine_of_report, names_limit
-from core.study.build import machine_of as machine_of_engine
-from core.study.graphs import EngineChoice as StudiedEngine
+from core.study.build import engine_of_report
 
 NO_ARRIVALS = (
     "The file has lengths without arrivals, so how many requests run together is not known. Type a "
@@ -31,19 +25,6 @@ NO_ARRIVALS = (
 )
 UNIT_RATE_RPS = 1.0
 """Of a closed loop, which takes a request when one is done: of arrivals it uses the order alone."""
-
-
-def chosen_engine() -> EngineChoice:
-    """The engine as set on the Engine page, under the limits as they are now; the first one known
-    until one is set."""
-    chosen = inputs.today()
-    name = chosen.engine if chosen is not None else str(state.value("engine", next(iter(ENGINES))))
-    if name not in ENGINES:
-        name = next(iter(ENGINES))
-    if chosen is not None and chosen.text is not None:
-        return chosen
-    version = None if chosen is None else chosen.version
-    return EngineChoice(name, version, None, shared_settings(name))
 
 
 def chosen_study(workload: state.Workload) -> StudyChoice:
@@ -58,7 +39,7 @@ def chosen_study(workload: state.Workload) -> StudyChoice:
     tokens, before_graphs, kv_ground = _kv(workload, report, limits)
     return StudyChoice(
         *(steps, engine, chosen_prices()),
-        _machine(engine, report, replace(limits, kv_tokens=tokens)),
+        engine_machine(engine, report, replace(limits, kv_tokens=tokens)),
         before_graphs,
         pool_policy(),
         limits.concurrency,
@@ -97,27 +78,6 @@ def _traffic(
     origin = Origin.MEASURED if given else Origin.ASSUMED
     words = f"{len(trace):,} requests, {reading.label}"
     return requests_of(trace, limits), Ground("traffic", origin, words)
-
-
-def _machine(engine: StudiedEngine, report: CheckReport, limits: ServingLimits) -> Machine:
-    """The Serve page's engine; what the engine's own settings say goes before its limits."""
-    seqs, tokens = "max_num_seqs", "max_num_batched_tokens"
-    found = machine_of_engine(
-        engine,
-        Limits(
-            None if names_limit(report.settings, seqs) else limits.max_num_seqs,
-            None if names_limit(report.settings, tokens) else limits.max_num_batched_tokens,
-            limits.kv_tokens,
-            limits.block_size_tokens,
-        ),
-    )
-    return replace(
-        found,
-        mode=limits.mode,
-        whole_prompt_must_fit=limits.whole_prompt_must_fit,
-        prefix_cache=limits.prefix_cache,
-        acceptance=limits.acceptance if found.draft_tokens else 0.0,
-    )
 
 
 def _kv(

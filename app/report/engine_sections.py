@@ -22,7 +22,7 @@ def memory_section(work: Work) -> Section:
     if choice is None:
         raise SettingError("The Memory page's model cannot be read, so no KV cache is computed.")
     best = compute.best_frontier(work.traffic.histogram)
-    curves = compute.capacity_curves(best, choice, memory)
+    curves = compute.capacity_curves(best, choice, memory, work.view.private_memory)
     marks = [compute.capacity_mark(s.bucket_set, s.colour, choice, memory) for s in work.sets]
     blocks: list[Block] = [
         Facts(

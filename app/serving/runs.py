@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -71,13 +71,19 @@ def plans_of(
     for item in sets:
         taken = compute.graph_bytes(item.sizes, view.memory, policy)
         try:
-            machine = machine_beside_graphs(whole, taken, kv_bytes_per_token())
+            machine = _whole_blocks(machine_beside_graphs(whole, taken, kv_bytes_per_token()))
             buckets = _buckets_of(item, limits)
         except ProjectError as error:
             problems.append(f"{item.name}: {error}")
         else:
             found.append(Plan(item.name, item.sizes, machine, buckets))
     return found, problems
+
+
+def _whole_blocks(machine: Machine) -> Machine:
+    """Of a part of a block nothing is served."""
+    block = machine.block_size_tokens
+    return replace(machine, kv_tokens=machine.kv_tokens // block * block)
 
 
 def _without_graphs(whole: Machine, view: compute.CostView) -> tuple[list[Plan], list[str]]:

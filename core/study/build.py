@@ -11,7 +11,7 @@ from core.engines.check import CheckReport
 from core.engines.graphs_take import GraphsTake
 from core.errors import HistogramError, SettingError
 from core.graph_memory import graphs_effect, shipped_graph_memory
-from core.records import ModelShape, Origin, PoolPolicy, SizeUnit, StepHistogram, Trace
+from core.records import GraphMemory, ModelShape, Origin, PoolPolicy, SizeUnit, StepHistogram, Trace
 from core.simulate import Machine
 from core.study.accounting import Accounting
 from core.study.graphs import EngineChoice, Graphs, graphs_of
@@ -189,6 +189,33 @@ def accounting_of(engine: EngineChoice, prices: Prices, policy: PoolPolicy) -> A
     return Accounting(
         *(prices.memory, policy, prices.kv_bytes_per_token, takes, effect.sentence), by_kind
     )
+
+
+LARGEST_SIZE = 8192
+"""Up to which graph memory is told by size [tokens]; straight on from there."""
+
+
+def graph_memory_by_size(
+    engine: EngineChoice, shape: ModelShape | None, max_num_seqs: int, policy: PoolPolicy
+) -> GraphMemory:
+    """The accounting's model of an engine's graphs, for functions that add up one list of sizes.
+
+    shape : None is taken to be the assumed step times' model
+    A list that holds the largest full graph, or ends below it, takes what `Accounting` says of it.
+    Raises SettingError, ModelConfigError.
+    """
+    if engine.engine is None:
+        raise SettingError("Without an engine, no graph memory by size is known.")
+    today = graphs_of(replace(engine, today=None), None, max_num_seqs)
+    full_load = int(today.slots[-1])
+    found = shipped_graph_memory(engine.engine, engine.version).points(
+        shape or ASSUMED_SHAPE,
+        max(LARGEST_SIZE, full_load),
+        largest_full=full_load if today.lists.full or not today.lists else 0,
+        piecewise=bool(today.lists.piecewise),
+        policy=policy,
+    )
+    return found if shape is not None else replace(found, origin=Origin.ASSUMED)
 
 
 def _by_kind(engine: EngineChoice, shape: ModelShape, guessed: bool, policy: PoolPolicy):
