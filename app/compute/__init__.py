@@ -33,7 +33,6 @@ from app.compute.decision import (
 from app.compute.engines import (
     EngineDefault,
     checked,
-    engine_buckets,
     engine_default,
     engine_memory,
     exported,
@@ -71,7 +70,6 @@ __all__ = [
     "content_digest",
     "cost_view",
     "curves",
-    "engine_buckets",
     "engine_default",
     "engine_memory",
     "example_reading",

@@ -53,6 +53,19 @@ def verdict_line(workload: state.Workload) -> None:
         return
 
 
+def study_at_once(workload: state.Workload) -> StudyChoice | None:
+    """The study that the pages work out unasked, or were asked for; None where there is none."""
+    try:
+        choice = chosen_study(workload)
+    except ProjectError:
+        return None
+    return choice if _is_asked(request_count(choice)) else None
+
+
+def _is_asked(number: int) -> bool:
+    return number <= MOST_AT_ONCE or state.value("judge_all", 0) == number
+
+
 def _worked_out(workload: state.Workload) -> Advice | None:
     try:
         choice = chosen_study(workload)
@@ -68,7 +81,7 @@ def _worked_out(workload: state.Workload) -> Advice | None:
 def _may_run(choice: StudyChoice) -> bool:
     """Large traffic is judged when somebody asks for it."""
     number = request_count(choice)
-    if number <= MOST_AT_ONCE or state.value("judge_all", 0) == number:
+    if _is_asked(number):
         return True
     st.info(
         f"With {number:,} requests this takes minutes: each of some fifty lists is simulated at "

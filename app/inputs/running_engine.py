@@ -38,6 +38,11 @@ def chosen_engine() -> EngineChoice:
     return EngineChoice(name, version, None, shared_settings(name))
 
 
+def studied_engine(choice: EngineChoice | None = None) -> StudiedEngine:
+    """An engine as the study takes it; None: the session's own. Raises ProjectError."""
+    return engine_of_report(compute.checked(choice or chosen_engine(), None))
+
+
 def engine_machine(engine: StudiedEngine, report: CheckReport, limits: ServingLimits) -> Machine:
     """The Serve page's engine; what the engine's own settings say goes before its limits."""
     seqs, tokens = "max_num_seqs", "max_num_batched_tokens"

@@ -79,7 +79,7 @@ def choice_section(work: Work) -> Section:
         colours = {item.bucket_set.name: item.colour for item in work.sets}
         blocks.append(Chart(trade_off_figure(trade, colours)))
         blocks.append(said(*set_facts(trade)))
-    return Section("The best choice, and why", tuple(blocks), origin_words(work))
+    return Section("The best sets for these steps", tuple(blocks), origin_words(work))
 
 
 def _trade(work: Work) -> TradeOff:

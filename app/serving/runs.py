@@ -12,11 +12,13 @@ from app.charts.serving import Served
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
 from app.inputs.memory import chosen_model, pool_policy
+from app.inputs.running_engine import studied_engine
 from app.serving.choice import ServingLimits, cost_of, machine_of, requests_of
 from core.errors import ProjectError
 from core.records import BucketSet, SizeUnit, Trace
 from core.serving.sweep import machine_beside_graphs
 from core.simulate import Machine, SimulationResult, warnings_before
+from core.study.graphs import graphs_of
 
 __all__ = [
     "Plan",
@@ -39,12 +41,15 @@ EAGER = "No graphs (eager)"
 class Plan:
     """One way to serve: a set, and the engine that is left beside its graphs.
 
-    buckets : what steps of 0, 1, 2 ... requests replay by the engine's own rule, for its own list
+    sizes : None: no graph at all
+    mixed : sizes that steps with prefill replay; empty: they have no graph
+    buckets : what decode steps of 0, 1, 2 ... requests replay, -1 eager; None: they round up
     """
 
     name: str
     sizes: tuple[int, ...] | None
     machine: Machine
+    mixed: tuple[int, ...] = ()
     buckets: tuple[int, ...] | None = None
 
 
@@ -72,11 +77,11 @@ def plans_of(
         taken = compute.graph_bytes(item.sizes, view.memory, policy)
         try:
             machine = _whole_blocks(machine_beside_graphs(whole, taken, kv_bytes_per_token()))
-            buckets = _buckets_of(item, limits)
+            mixed, buckets = _graphs_of(item, limits)
         except ProjectError as error:
             problems.append(f"{item.name}: {error}")
         else:
-            found.append(Plan(item.name, item.sizes, machine, buckets))
+            found.append(Plan(item.name, item.sizes, machine, mixed, buckets))
     return found, problems
 
 
@@ -93,14 +98,18 @@ def _without_graphs(whole: Machine, view: compute.CostView) -> tuple[list[Plan],
     return [], [f"{EAGER}: {compute.EAGER_UNKNOWN}"]
 
 
-def _buckets_of(item: BucketSet, limits: ServingLimits) -> tuple[int, ...] | None:
-    """By the engine's own rule where the set is its own list. Raises ProjectError."""
-    choice = inputs.engine_of(item)
-    if choice is None:
-        return None
+def _graphs_of(
+    item: BucketSet, limits: ServingLimits
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """What the engine whose own list it is, else the session's, makes of a set, as in the study:
+    sizes of steps with prefill, and what decode steps replay. Raises ProjectError."""
+    engine = studied_engine(inputs.engine_of(item))
+    graphs = graphs_of(engine, item.sizes, limits.max_num_seqs)
     by_tokens = limits.sizes_count is SizeUnit.TOKENS
     width = 1 + limits.draft_tokens if by_tokens else 1
-    return compute.engine_buckets(choice, limits.max_num_seqs, width)
+    if int(graphs.slots[-1]) != limits.max_num_seqs * width:
+        return item.sizes, None  # it counts otherwise than the Serve page was told: they round up
+    return graphs.mixed, tuple(graphs.bucket.tolist())
 
 
 def say_what_is_amiss(trace: Trace, limits: ServingLimits, chosen: Sequence[Plan]) -> None:
@@ -150,7 +159,7 @@ def run(
 
         show(0.0)
         done[plan] = compute.served(
-            *(requests, plan.machine, cost, plan.sizes, view.prefill),
+            *(requests, plan.machine, cost, plan.mixed or None, view.prefill),
             *(limits.concurrency, plan.buckets, show),
         )
     place.empty()

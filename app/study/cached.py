@@ -6,6 +6,7 @@ A study holds its traffic at every load and what it found so far, so it is share
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -15,7 +16,7 @@ from core.study.advice import Advice, advise
 from core.study.build import study_of
 from core.study.study import Study
 
-HASH = {StudyChoice: content_digest}
+HASH: dict[str | type, Any] = {StudyChoice: content_digest}
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from app.compute.hashing import content_digest
@@ -9,7 +11,7 @@ from core.records import GraphMemory, ModelShape, PoolPolicy
 from core.study.build import graph_memory_by_size
 from core.study.graphs import EngineChoice
 
-HASH = {EngineChoice: content_digest, ModelShape: content_digest}
+HASH: dict[str | type, Any] = {EngineChoice: content_digest, ModelShape: content_digest}
 
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=HASH)

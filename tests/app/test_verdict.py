@@ -74,3 +74,14 @@ def test_the_landing_page_says_the_verdict():
     (line,) = [shown(m.value) for m in at.markdown if m.value.startswith("**What to run:**")]
     to_page(at, "buckets.py")
     assert line.removeprefix("**What to run:** ") == verdict_of(at).strip("*")
+
+
+def test_serve_shows_the_latencies_of_the_verdict():
+    """vLLM's own list through the same requests: the study's run and the Serve page's are one."""
+    at = open_app("buckets.py", example="1")
+    today = table_row(at, "load", "x1 (as it came)")
+    to_page(at, "serve.py")
+    at.button(key="serve").click().run()
+    served = table_row(at, "bucket set", "vLLM default")
+    assert served["TPOT p50"] == today["TPOT p50 today"]
+    assert served["TTFT p50"] == today["TTFT p50 today"]
