@@ -51,6 +51,7 @@ class CostView:
     """The step cost and graph memory in use.
 
     memory : for the chosen pool; private_memory : for private pools, None: the same
+    takes_kv : whether the engine's graphs leave fewer KV tokens
     prefill : None leaves it to the simulation
     prompts : prefill chunks measured for the same model and card
     """
@@ -61,6 +62,7 @@ class CostView:
     prefill: PrefillCost | None = None
     prompts: Profile | None = None
     private_memory: GraphMemory | None = None
+    takes_kv: bool = True
 
 
 def cost_view(choice: CostChoice) -> CostView:

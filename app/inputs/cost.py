@@ -11,7 +11,7 @@ from app.calibrating.fitted_models import fitted_models
 from app.drawing.markdown_text import as_text
 from app.inputs.cost_choice import Assumption, CostChoice, Roofline
 from app.inputs.memory import model_config_text, pool_policy
-from app.inputs.running_engine import graph_memory
+from app.inputs.running_engine import graph_memory, graphs_take_kv
 from app.measuring.known_profiles import family, known_profiles, profile_choice
 from core.cards import CARDS
 from core.cost.of_prefill import can_price
@@ -94,6 +94,7 @@ def chosen_cost() -> compute.CostView:
         compute.cost_view(_choice()),
         memory=graph_memory(prices, pool_policy()),
         private_memory=graph_memory(prices, PoolPolicy.PRIVATE),
+        takes_kv=graphs_take_kv(),
     )
 
 

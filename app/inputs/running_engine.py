@@ -12,7 +12,9 @@ from app.serving.inputs import serving_limits
 from app.study.memory import memory_by_size
 from core.engines import ENGINES
 from core.engines.check import CheckReport
+from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.errors import ProjectError
+from core.graph_memory import graphs_effect
 from core.records import GraphMemory, PoolPolicy
 from core.simulate import Machine
 from core.study.build import Limits, engine_of_report, machine_of, names_limit
@@ -77,3 +79,26 @@ def graph_memory(prices: Prices, policy: PoolPolicy) -> GraphMemory:
         return memory_by_size(engine, prices.shape, machine.max_num_seqs, policy)
     except ProjectError:
         return prices.memory
+
+
+def _effect() -> GraphsEffect | None:
+    """What the engine's graphs take from; None where it would not start."""
+    try:
+        engine = studied_engine()
+        return graphs_effect(str(engine.engine), engine.version, engine.settings)
+    except ProjectError:
+        return None
+
+
+def graphs_take_kv() -> bool:
+    """Whether more graphs leave fewer KV tokens, by this engine's and release's rule."""
+    effect = _effect()
+    return effect is None or effect.take is GraphsTake.KV_TOKENS
+
+
+def graphs_effect_words() -> str:
+    """The same in a sentence, and whose rule it is."""
+    effect, chosen = _effect(), chosen_engine()
+    if effect is None:
+        return ""
+    return f"{ENGINES[chosen.engine].label} ({effect.origin.value}): {effect.sentence}"

@@ -18,12 +18,14 @@ from core.records import SizeUnit
 
 def memory_section(work: Work) -> Section:
     """The KV cache that each set leaves. Raises SettingError where no model is known."""
-    choice, memory = work.memory, work.view.memory
+    choice, memory, takes_kv = work.memory, work.view.memory, work.view.takes_kv
     if choice is None:
         raise SettingError("The Memory page's model cannot be read, so no KV cache is computed.")
     best = compute.best_frontier(work.traffic.histogram)
-    curves = compute.capacity_curves(best, choice, memory, work.view.private_memory)
-    marks = [compute.capacity_mark(s.bucket_set, s.colour, choice, memory) for s in work.sets]
+    curves = compute.capacity_curves(best, choice, memory, work.view.private_memory, takes_kv)
+    marks = [
+        compute.capacity_mark(s.bucket_set, s.colour, choice, memory, takes_kv) for s in work.sets
+    ]
     blocks: list[Block] = [
         Facts(
             {

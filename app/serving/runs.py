@@ -74,7 +74,8 @@ def plans_of(
     found, problems = _without_graphs(whole, view)
     policy = pool_policy()
     for item in sets:
-        taken = compute.graph_bytes(item.sizes, view.memory, policy)
+        graphs = compute.graph_bytes(item.sizes, view.memory, policy)
+        taken = graphs if view.takes_kv else 0.0
         try:
             machine = _whole_blocks(machine_beside_graphs(whole, taken, kv_bytes_per_token()))
             mixed, buckets = _graphs_of(item, limits)

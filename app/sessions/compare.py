@@ -165,7 +165,9 @@ def _marks(
     """What each set leaves; None where the Memory page has a sentence instead, said here too."""
     try:
         memory = chosen_memory(workload)
-        return [compute.capacity_mark(item, "", memory, view.memory) for item in chosen]
+        return [
+            compute.capacity_mark(item, "", memory, view.memory, view.takes_kv) for item in chosen
+        ]
     except ProjectError as error:
         st.warning(as_text(str(error)))
         return [None] * len(chosen)

@@ -14,7 +14,7 @@ from core.memory import graph_bytes
 from core.records import PoolPolicy, StepHistogram
 from core.step_cost import assumed_graph_memory
 from core.study.prices import ASSUMED_SHAPE
-from tests.app.apptest import open_app, table_row, to_page
+from tests.app.apptest import KV_TOKENS, open_app, table_row, texts, to_page
 from tests.app.report_work import plain_work
 from tests.app.session_steps import kept_session
 from tests.app.test_compare import compared, own_list, row
@@ -88,3 +88,18 @@ def test_the_report_shows_the_memory_of_the_chosen_pool(policy: PoolPolicy):
     table = next(block for block in sets_section(work).blocks if isinstance(block, Table))
     (shown,) = [r for r in table.rows if r["bucket set"] == "My list"]
     assert str(shown["graph memory"]) == str(theme.bytes_text(by_hand(policy)))
+
+
+def test_an_engine_that_sizes_its_kv_cache_first_loses_no_kv_token():
+    """LMDeploy's graphs use memory that its KV cache leaves: all pages show the whole cache."""
+    at = open_app("engine.py", example="1")
+    at.selectbox(key="engine").set_value("lmdeploy").run()
+    to_page(at, "memory.py")
+    row = table_row(at, "bucket set", "Powers of two")
+    assert row["KV tokens"] == f"{KV_TOKENS:,}" and row["KV cache lost"] == "0.0 %"
+    assert "LMDeploy" in texts(at) and "sized first" in texts(at)
+    to_page(at, "buckets.py")
+    assert table_row(at, "list", "today")["KV tokens"] == f"{KV_TOKENS:,}"
+    to_page(at, "serve.py")
+    at.button(key="serve").click().run()
+    assert table_row(at, "bucket set", "Powers of two")["KV tokens"] == f"{KV_TOKENS:,}"
