@@ -1,4 +1,5 @@
-"""Write a measured profile as it is kept in core/profiles: no host name, one row a line.
+"""Write a measured profile as it is kept in core/profiles: no host name, one row a line, and of an
+engine its facts without the text that it printed, which names hosts and folders.
 
 python -m gpu_worker.measure --spec benchmarks/specs/llama-8b.json --out profile.json
 python benchmarks/ship_profile.py profile.json core/profiles/h200-llama-8b.json
@@ -27,6 +28,8 @@ def main(source: Path, target: Path) -> None:
     """Raises RecordError if the source is no profile."""
     document = rounded(json.loads(source.read_text()))
     document["device"]["host"] = None
+    if document.get("engine"):
+        document["engine"]["printed"] = ""
     rows = [{k: v for k, v in row.items() if v is not None} for row in document.pop("rows")]
     head = json.dumps(document, indent=1).removesuffix("\n}")
     body = ",\n  ".join(json.dumps(row) for row in rows)

@@ -23,13 +23,16 @@ from core.records import FloatArray
 from core.simulate import Machine, simulate_times, step_times
 from core.study.graphs import EngineChoice, graphs_of
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "engine_runs" / "lists"
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "engine_lists"
 SEQS = {"8b": 256, "05b": 1024}
 GROUPS = (
     ("8b-default", "8b-default", ("8b-twelve", "8b-pow2", "8b-six", "8b-robust16")),
     ("8b-default", "8b-default-x3", ("8b-six-x3",)),
+    ("8b-later-default-x2", "8b-later-default-x2", ("8b-later-twenty-x2",)),
+    ("8b-later-default-x2", "8b-later-default-x3", ("8b-later-twenty-x3",)),
     ("05b-default", "05b-default", ("05b-upto1024", "05b-eager")),
     ("05b-long-default", "05b-long-default", ("05b-long-upto1024",)),
+    ("05b-over-default", "05b-over-default", ("05b-over-add",)),
 )
 """(run that the model is fitted to half of, default run of the same requests, lists beside it)."""
 FIGURES = ("TPOT p50", "TPOT mean", "TPOT p99", "TTFT p50", "steps")

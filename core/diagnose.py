@@ -7,75 +7,24 @@ stand before what follows from them, in the order of the text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.errors import FileContentError
 from core.failures import capture_errors as known
-from core.failures.call_sites import CallSite, Frames
-from core.failures.capture_errors import RULES, Rank, Rule
+from core.failures.capture_errors import Rank
+from core.failures.cause import Cause as Cause
+from core.failures.cause import Diagnosis as Diagnosis
+from core.failures.encoder_graphs import ENCODER_OOM
+from core.failures.layers import Layer
+from core.failures.log_reader import MOST_CAUSES as MOST_CAUSES
+from core.failures.log_reader import LogReader
+from core.failures.native_errors import FOLLOWERS, NATIVE_CLASSES, STICKY_CODES
+from core.failures.switches import to_switch_off
 
-EVIDENCE_CHARS = 240
-MOST_CAUSES = 50
-EXPLAINED_BY_CODE = (known.FORBIDDEN.klass, "h2d_copy")
-"""Classes whose message is the same for several calls: PyTorch refuses .cpu() with the words of a
-copy to the card."""
 ORDER = (Rank.ROOT, Rank.SIGN, Rank.CONSEQUENCE)
-
-_EXCEPTION = re.compile(r"(?:^|[\s|])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): ?(\S.*)?$")
-_CAPTURE = re.compile(
-    r"captur\w*[^,]*graph|graph\w*[^,]*captur|capturing|during capture|capture_(?:begin|end|model)"
-    r"|failed capture|cuda\.graph\(",
-    re.IGNORECASE,
-)
-_NO_CAPTURE = re.compile(
-    r"no capture|outside (?:of )?(?:a )?capture|not capturing|capture_size|finished|completed|took",
-    re.IGNORECASE,
-)
-_WORDS = (
-    *("captur", "cudagraph", "cuda.graph(", "graph is empty", "graph addresses", "error"),
-    *("exception", "assert", "philox", "stream", "alloc", "memory", "all_reduce", "pointer attr"),
-    *("cublas", "hipblas", "watchdog", "during handling", "direct cause", "file "),
-    *("second engine", "another ", "other thread", "thread-", "distinct sizes"),
-)
-"""One of these stands in every line that matters, in small letters; most lines of a log have none,
-and the patterns are a hundred times slower than looking for words."""
-_CHAINED = re.compile(r"During handling of the above exception|was the direct cause of the follow")
-_FAILED_LOAD = re.compile(r"second engine|another (?:engine|model)|other thread|Thread-\d", re.I)
-
-
-@dataclass(frozen=True)
-class Cause:
-    """One finding.
-
-    evidence : the line that shows it, shortened; line : its number in the text, from 1
-    times : how often the same was found
-    site : the user's own line that did it, where the text tells
-    """
-
-    klass: str
-    evidence: str
-    line: int
-    cause: str
-    remedy: str
-    rank: Rank = Rank.ROOT
-    code: int | None = None
-    times: int = 1
-    site: CallSite | None = None
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """Causes, root causes first; `lines` read."""
-
-    causes: tuple[Cause, ...]
-    lines: int
-
-    @property
-    def first(self) -> Cause | None:
-        """Where to begin."""
-        return self.causes[0] if self.causes else None
+NO_SWITCH = ("oom_or_env", "oom_in_capture", "no_kv_memory", "size_above_limit", "engine_ended")
+"""Classes that no layer brings about by itself."""
 
 
 def diagnose(text: str | Iterable[str]) -> Diagnosis:
@@ -83,127 +32,60 @@ def diagnose(text: str | Iterable[str]) -> Diagnosis:
 
     Raises FileContentError if there is no text in it.
     """
-    lines = text.splitlines() if isinstance(text, str) else text
-    reader = _Reader()
-    for line in lines:
+    reader = LogReader()
+    for line in text.splitlines() if isinstance(text, str) else text:
         reader.take(line)
     if not reader.seen_text:
         raise FileContentError("There is no text to diagnose; give a log or a traceback.")
-    return Diagnosis(_ordered(reader), reader.number)
+    causes = _ordered(reader)
+    if causes:
+        causes = (_with_switches(causes[0], reader), *causes[1:])
+    return Diagnosis(causes, reader.number, reader.served)
 
 
-class _Reader:
-    """One pass over the lines; keeps findings and the frames since the last error.
-
-    during : lines of findings made while a capture ran, as far as the text tells
-    broken : somewhere a capture was reported as broken
-    plain : the first exception that no rule knows; `chained`: another was raised while handling it
-    """
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.seen_text = False
-        self.in_capture = False
-        self.broken = False
-        self.other_thread = False
-        self.found: dict[tuple[str, int | None, CallSite | None], Cause] = {}
-        self.during: set[int] = set()
-        self.plain: Cause | None = None
-        self.chained = False
-        self._last: Cause | None = None
-        self._frames = Frames()
-
-    def take(self, line: str) -> None:
-        self.number += 1
-        self.seen_text = self.seen_text or bool(line.strip())
-        if not self._frames.awaits_code:
-            small = line.lower()
-            if not any(word in small for word in _WORDS):
-                return
-        self._read(line)
-
-    def _read(self, line: str) -> None:
-        if _CAPTURE.search(line):
-            self.in_capture = not _NO_CAPTURE.search(line)
-            self.broken = self.broken or bool(known.INVALIDATED.pattern.search(line))
-        if _CHAINED.search(line) and self._last is not None:
-            self.plain = self.plain if self.chained else self._last
-            self.chained = True
-        self.other_thread = self.other_thread or bool(_FAILED_LOAD.search(line))
-        is_frame = self._frames.take(line)
-        rules = [rule for rule in (*RULES, known.OOM, known.NOT_INITIALISED) if _hit(rule, line)]
-        if rules:
-            # A watchdog's line holds the text of error 900 too: the first rule is the finer one.
-            # Several errors told in one line are all kept.
-            kept = [r for r in rules if r.code is None or r.code != rules[0].code or r is rules[0]]
-            for rule in kept:
-                self._add(rule, line)
-            self._last = None
-            self._frames.clear()
-        elif not is_frame and _names_exception(line):
-            self._add_plain(line)
-            self._frames.clear()
-
-    def _add(self, rule: Rule, line: str) -> None:
-        site = self._frames.site()
-        if rule.klass in EXPLAINED_BY_CODE:
-            rule = self._frames.explained(rule)
-        cause = Cause(
-            rule.klass,
-            _shortened(line),
-            self.number,
-            rule.cause,
-            rule.remedy,
-            rule.rank,
-            rule.code,
-            site=site,
-        )
-        if self.in_capture:
-            self.during.add(self.number)
-        key = (rule.klass, rule.code, site)
-        if key in self.found:
-            self.found[key] = replace(self.found[key], times=self.found[key].times + 1)
-        elif len(self.found) < MOST_CAUSES:
-            self.found[key] = cause
-
-    def _add_plain(self, line: str) -> None:
-        self._last = Cause(
-            "other_error",
-            _shortened(line),
-            self.number,
-            "An exception that is no known error of capturing.",
-            "Mend it first, or run the same step eagerly: errors after it may follow from it.",
-            site=self._frames.site(),
-        )
-        self.plain = self.plain or self._last
+def _with_switches(cause: Cause, reader: LogReader) -> Cause:
+    """The first cause with what to switch off: a search where the message names no layer."""
+    if cause.klass in NO_SWITCH or cause.rank is Rank.SIGN and cause.layer is None:
+        return cause
+    unnamed = ("other_error", "capture_failed", known.INVALIDATED.klass)
+    search = cause.klass in NATIVE_CLASSES or (
+        cause.klass in unnamed and (reader.captures or cause.klass != "other_error")
+    )
+    return replace(cause, switches=to_switch_off(reader.served, cause.layer, search=search))
 
 
-def _names_exception(line: str) -> bool:
-    return ("Error:" in line or "Exception:" in line) and _EXCEPTION.search(line) is not None
-
-
-def _hit(rule: Rule, line: str) -> bool:
-    return rule.pattern.search(line) is not None
-
-
-def _shortened(line: str) -> str:
-    text = " ".join(line.split())
-    return text if len(text) <= EVIDENCE_CHARS else f"{text[: EVIDENCE_CHARS - 1]}…"
-
-
-def _ordered(reader: _Reader) -> tuple[Cause, ...]:
+def _ordered(reader: LogReader) -> tuple[Cause, ...]:
     """Findings judged by what else the text holds: root causes, signs, then what follows."""
     causes = [
-        _in_context(cause, reader.broken or cause.line in reader.during)
+        _in_context(
+            replace(cause, in_capture=cause.line in reader.during),
+            reader.broken or cause.line in reader.during,
+        )
         for cause in reader.found.values()
     ]
     if reader.plain is not None:
         causes += _plain(reader.plain, reader.chained, causes)
+    sign = reader.encoder.sign()
+    causes += [sign] if sign is not None else []
+    causes = _followers_ranked(causes)
     causes.sort(key=lambda cause: (ORDER.index(cause.rank), cause.line))
     roots = [cause for cause in causes if cause.rank is Rank.ROOT]
     if not roots:
         return _without_root(causes, reader.other_thread)
     return tuple(_explained_by(cause, roots[0].line) for cause in causes)
+
+
+def _followers_ranked(causes: list[Cause]) -> list[Cause]:
+    """After an error that breaks the device, what fails later in the text follows from it."""
+    broken = [c.line for c in causes if c.rank is Rank.ROOT and c.code in STICKY_CODES]
+    lost = [c.line for c in causes if c.rank is Rank.ROOT and c.klass != "collective_timeout"]
+
+    def follows(cause: Cause) -> bool:
+        after_broken = broken and cause.line > min(broken) and cause.klass in FOLLOWERS
+        after_lost = lost and cause.line > min(lost) and cause.klass == "collective_timeout"
+        return cause.rank is Rank.ROOT and bool(after_broken or after_lost)
+
+    return [replace(c, rank=Rank.CONSEQUENCE) if follows(c) else c for c in causes]
 
 
 def _plain(plain: Cause, chained: bool, causes: list[Cause]) -> list[Cause]:
@@ -219,6 +101,10 @@ def _in_context(cause: Cause, in_capture: bool) -> Cause:
     """What the same message means during a capture."""
     if cause.klass != "oom_or_env" or not in_capture:
         return cause
+    if cause.layer is Layer.ENCODER and known.OUT_OF_MEMORY.search(cause.evidence):
+        return replace(
+            cause, klass=ENCODER_OOM.klass, cause=ENCODER_OOM.cause, remedy=ENCODER_OOM.remedy
+        )
     rule = known.LAZY_INIT if known.CUBLAS.search(cause.evidence) else known.OOM_IN_CAPTURE
     return replace(cause, klass=rule.klass, cause=rule.cause, remedy=rule.remedy)
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from core.errors import ProjectError, SettingError
 from core.store.database import checked_url, default_database_url
@@ -20,6 +21,7 @@ from core.store.workers import Identity
 from gpu_worker.child import Child, measuring_child, simulating_child
 from gpu_worker.device import Card, cpu_card, list_cards
 from gpu_worker.supervisor import POLL_S, Supervisor
+from gpu_worker.targets.vllm.model_folder import allow_models
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -45,6 +47,11 @@ def build_parser() -> argparse.ArgumentParser:
         default=platform.node() or "worker",
         help="this host's name in worker ids; default: its own. It must stay the same over "
         "restarts and differ between hosts",
+    )
+    parser.add_argument(
+        "--models",
+        type=Path,
+        help="engines may load models below this folder; default: random weights only",
     )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     return parser
@@ -103,6 +110,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     try:
         url = args.database_url or default_database_url()
+        if args.models is not None:
+            allow_models(args.models)
         if args.child is None:
             return supervise(url, children_of(args.devices, args.name, not args.no_simulate))
         from gpu_worker.worker import run_worker

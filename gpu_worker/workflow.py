@@ -13,8 +13,18 @@ from typing import Any
 from dbos import DBOS
 
 from core.errors import JobError
-from core.records import DeviceInfo, MeasureRow, MeasureSpec, spec_from_json, to_json_dict
+from core.records import (
+    DeviceInfo,
+    EngineFacts,
+    MeasureRow,
+    MeasureSpec,
+    spec_from_json,
+    to_json_dict,
+)
+from core.records.plain import to_plain
 from core.store.kinds.measure import BUCKET_STEP, MEASURE, OPEN_STEP
+from gpu_worker.driven.measuring import shaped
+from gpu_worker.driven.session import EngineSession
 from gpu_worker.running import MAX_DEATHS, MAX_TRIES, RUNNING, Step
 from gpu_worker.session import Session, SessionEndedError
 
@@ -25,14 +35,17 @@ class Bench:
     """The measuring process of the current job; one job at a time, so one process."""
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._session: Session | EngineSession | None = None
         self._job_id = ""
 
-    def session(self, job_id: str, spec: MeasureSpec) -> Session:
+    def session(self, job_id: str, spec: MeasureSpec) -> Session | EngineSession:
         """The session of this job; another job's is closed first."""
         if self._session is None or self._job_id != job_id:
             self.close()
-            self._session = Session(spec, RUNNING.must_stop(job_id))
+            stop = RUNNING.must_stop(job_id)
+            self._session = (
+                EngineSession([shaped(spec)], stop) if spec.of_engine else Session(spec, stop)
+            )
             self._job_id = job_id
         return self._session
 
@@ -49,9 +62,10 @@ RUNNING.close = BENCH.close
 
 @DBOS.step(name=OPEN_STEP)
 def open_device(spec: dict[str, Any]) -> dict[str, Any]:
-    """Load the model; the device as a record."""
+    """Load the model, or start the engine; the device as a record, with an engine's facts."""
     with RUNNING.step("open", "loading the model") as step:
-        return asdict(_opened(step, spec))
+        device, engine = _opened(step, spec)
+        return asdict(device) | ({"engine": to_plain(engine)} if engine is not None else {})
 
 
 @DBOS.step(name=BUCKET_STEP)
@@ -61,14 +75,15 @@ def measure_bucket(spec: dict[str, Any], size: int, captured: list[int]) -> dict
         return to_json_dict(_measured(step, spec, size, captured))
 
 
-def _opened(step: Step, spec: dict[str, Any]) -> DeviceInfo:
+def _opened(step: Step, spec: dict[str, Any]) -> tuple[DeviceInfo, EngineFacts | None]:
     """A measuring process that dies while it loads the model is tried again, twice at most."""
     if step.tries > MAX_TRIES:
         raise JobError(f"The model could not be loaded: {ENDED_WORKER}.")
     session = _session(step, spec)
     while True:
         try:
-            return session.open()
+            device = session.open()
+            return device, session.facts() if isinstance(session, EngineSession) else None
         except SessionEndedError as error:
             if not step.try_again():
                 text = f"The model could not be loaded: {error}; tried {step.tries} times."
@@ -104,5 +119,5 @@ def measure(spec: dict[str, Any]) -> dict[str, int]:
         RUNNING.end()
 
 
-def _session(step: Step, spec: dict[str, Any]) -> Session:
+def _session(step: Step, spec: dict[str, Any]) -> Session | EngineSession:
     return BENCH.session(step.job_id, spec_from_json(spec, "job"))

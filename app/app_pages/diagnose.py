@@ -6,6 +6,7 @@ from app import state
 from app.web.page_end import end_page
 from core.diagnose import diagnose
 from core.errors import ProjectError
+from core.failures.switches import spelt_for
 from core.text.counting import counted
 
 EXAMPLE = (
@@ -54,7 +55,19 @@ for cause in found.causes:
     st.code(cause.evidence, language=None, wrap_lines=True)
     if cause.site is not None:
         st.caption(f"Called from {cause.site}")
+    if cause.layer is not None:
+        st.caption(f"Layer: {cause.layer.value}, shown by {cause.shown_by}")
     st.markdown("**Why**")
     st.text(cause.cause)
     st.markdown("**What to do**")
     st.text(cause.remedy)
+    if cause.switches:
+        st.markdown("**To find it, switch off one at a time, in this order**")
+        st.caption(f"Flags{spelt_for(found.served)}; each with what it costs.")
+        st.table(
+            {
+                "Layer": [str(switch.layer) for switch in cause.switches],
+                "Flag": [switch.flag for switch in cause.switches],
+                "Costs": [switch.costs for switch in cause.switches],
+            }
+        )

@@ -17,7 +17,7 @@ from core.errors import ProjectError
 from core.graph_memory import graphs_effect
 from core.records import GraphMemory, PoolPolicy
 from core.simulate import Machine
-from core.study.build import Limits, engine_of_report, machine_of, names_limit
+from core.study.build import EngineLimits, engine_of_report, machine_of, names_limit
 from core.study.graphs import EngineChoice as StudiedEngine
 from core.study.prices import Prices
 
@@ -50,7 +50,7 @@ def engine_machine(engine: StudiedEngine, report: CheckReport, limits: ServingLi
     seqs, tokens = "max_num_seqs", "max_num_batched_tokens"
     found = machine_of(
         engine,
-        Limits(
+        EngineLimits(
             None if names_limit(report.settings, seqs) else limits.max_num_seqs,
             None if names_limit(report.settings, tokens) else limits.max_num_batched_tokens,
             limits.kv_tokens,

@@ -92,7 +92,9 @@ def _from_run(
         found = compare(result, run, samples)
     except SettingError as error:
         return replace(made, machine=machine, notes=(*notes, str(error)))
-    return replace(made, comparison=found, machine=machine, notes=notes)
+    off = abs(found.tpot_p50.error)
+    spread = max(made.spread or 0.0, off if np.isfinite(off) else 0.0)
+    return replace(made, comparison=found, machine=machine, notes=notes, spread=spread)
 
 
 def _limits_found(given: Machine, found: Machine) -> tuple[str, ...]:

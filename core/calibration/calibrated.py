@@ -39,7 +39,8 @@ class Calibration:
     prefill : None where the file tells nothing of prompts, so that they are assumed
     comparison : the whole run simulated, beside the real one; None where there is no whole run
     machine : the limits that explain the run's steps; None without a run
-    spread : root mean square of predicted / real - 1 of the fitted decode steps; None: a table
+    spread : root mean square of predicted / real - 1 of the fitted decode steps, or the error of
+        the run's median TPOT where that is larger; None: a table
     sentences : what was fitted to what, and how it holds; notes : what to keep in mind
     """
 

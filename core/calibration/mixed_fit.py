@@ -47,7 +47,7 @@ def mixed_terms(
     samples: StepSamples, capture_sizes: Sequence[int]
 ) -> tuple[FloatArray, np.ndarray]:
     """(m, 7) columns in the order of the names above, and (m,) which steps have no graph."""
-    no_graph = np.zeros(len(samples), bool)
+    no_graph = np.ones(len(samples), bool)
     tokens = samples.tokens
     if capture_sizes:
         bucket = bucket_of(tokens, capture_sizes)

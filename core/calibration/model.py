@@ -22,7 +22,7 @@ MODEL_FORMAT = 1
 class StepModel:
     """Step times to compute with; prefill None: prompts are assumed in proportion.
 
-    spread : root mean square of predicted / real - 1 of the decode steps; None: not known
+    spread : how far off the steps are, as a share (see Calibration); None: not known
 
     Raises RecordError where sizes do not ascend, or a time is below 0.
     """

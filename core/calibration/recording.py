@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from core.errors import FileContentError
+from core.readers.common.run_files import one_run, run_name, runs_in
 from core.records import FloatArray, IntArray, Trace
 
 KEYS = ("requests", "steps", "kv_blocks", "block")
@@ -49,9 +50,29 @@ class EngineRun:
         return float(np.max(self.finish_s))
 
 
-def load_engine_run(path: str | Path) -> EngineRun:
-    """Read a recorded run (JSON, also gzipped). Raises FileContentError, OSError."""
-    path = Path(path)
+def load_engine_run(path: str | Path, part: str | None = None) -> EngineRun:
+    """Read a recorded run (JSON, also gzipped); of several the first, or the one named `part`.
+
+    Raises FileContentError, OSError.
+    """
+    document, name = _document(Path(path))
+    if not runs_in(document):
+        return run_from_json(document, name)
+    run = one_run(document, part, name)[0]
+    return run_from_json(run, run_name(run) or name)
+
+
+def load_engine_runs(path: str | Path) -> list[EngineRun]:
+    """Every run of a file, in its order, each under its own name where it has one.
+
+    Raises FileContentError, OSError.
+    """
+    document, name = _document(Path(path))
+    return [run_from_json(run, run_name(run) or name) for run in runs_in(document)]
+
+
+def _document(path: Path) -> tuple[Any, str]:
+    """The JSON of a file and the file's short name."""
     raw = path.read_bytes()
     try:
         if raw[:2] == b"\x1f\x8b":
@@ -62,7 +83,7 @@ def load_engine_run(path: str | Path) -> EngineRun:
         document = json.loads(raw)
     except (ValueError, OSError, EOFError) as error:
         raise FileContentError(f"{path.name}: no JSON of a recorded run ({error}).") from error
-    return run_from_json(document, path.name.split(".json")[0])
+    return document, path.name.split(".json")[0]
 
 
 def run_from_json(document: Any, name: str) -> EngineRun:

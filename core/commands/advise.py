@@ -6,11 +6,12 @@ import argparse
 from typing import Any
 
 from core.calibration.calibrate import LIMITS, calibrate
-from core.calibration.model import StepModel, model_of
+from core.calibration.model import model_of
 from core.calibration.sources import read_evidence
-from core.commands._cost import ASSUMED, add_profile, chosen_source
+from core.commands._cost import add_profile
 from core.commands._engine import chosen_settings
 from core.commands._numbers import number, sizes_text, whole_list
+from core.commands._study import named_prices
 from core.commands.check import read_text
 from core.engines import ENGINES, get_engine
 from core.engines.check import CheckReport, check
@@ -20,9 +21,9 @@ from core.readers import read
 from core.records import Origin, PoolPolicy, StepHistogram, Trace
 from core.simulate import Machine
 from core.study.advice import Advice, Ground, advice_json, advise
-from core.study.build import Limits, engine_of_report, study_of
+from core.study.build import EngineLimits, engine_of_report, study_of
 from core.study.choose import TOLERANCE
-from core.study.prices import Prices, assumed_prices, prices_of_family, prices_of_model
+from core.study.prices import Prices, prices_of_model
 from core.study.scenario import LOADS
 
 NAME = "advise"
@@ -106,21 +107,16 @@ def _prices(args: argparse.Namespace) -> tuple[Prices, Machine | None, tuple[Gro
             raise SettingError("Give one of --run FILE and --profile P, not both.")
         found = calibrate(read_evidence(args.run), limits=LIMITS)
         return prices_of_model(model_of(found)), found.machine, ()
-    source = chosen_source(args.profile, args.context_tokens)
-    if source is None:
-        return assumed_prices(), None, ()
-    if isinstance(source, StepModel):
-        return prices_of_model(source), None, ()
-    return prices_of_family(source, args.context_tokens), None, ()
+    return named_prices(args.profile, args.context_tokens), None, ()
 
 
 def _limits(
     args: argparse.Namespace, report: CheckReport, machine: Machine | None
-) -> tuple[Limits, Ground]:
+) -> tuple[EngineLimits, Ground]:
     """What was typed, else what the log says, else the recorded run's own."""
     facts = report.log.facts if report.log else {}
     kv = args.kv_tokens or facts.get("kv_tokens") or (machine.kv_tokens if machine else None)
-    typed = Limits(
+    typed = EngineLimits(
         args.max_num_seqs or _of(report, "max_num_seqs", machine and machine.max_num_seqs),
         args.max_num_batched_tokens
         or _of(report, "max_num_batched_tokens", machine and machine.max_num_batched_tokens),
@@ -216,6 +212,3 @@ def _judged_line(item: dict[str, Any]) -> str:
         f"your list: mean TPOT {change:+.1f} % in the traffic as it came, at worst "
         f"{item['worst_loss_pct']:+.1f} % in {item['worst_scenario']}"
     )
-
-
-__all__ = ["ASSUMED", "HELP", "NAME", "add_arguments", "advice_of", "run", "text"]

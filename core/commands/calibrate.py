@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """FILE, what ran, and where to keep the model."""
     add = parser.add_argument
     add("file", metavar="FILE", help="a recorded run, a log with step times, or a table by size")
+    add("--part", metavar="RUN", help="which run, where FILE holds several (import names them)")
     add("--eager", metavar="FILE", help="the same of an engine without graphs: its eager steps")
     ran = parser.add_mutually_exclusive_group()
     ran.add_argument(
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         mode=args.mode,
     )
     found = calibrate(
-        read_evidence(args.file),
+        read_evidence(args.file, part=args.part),
         capture_sizes=() if args.ran_eager else args.sizes,
         eager_us=eager_table(read_evidence(args.eager)) if args.eager else None,
         limits=limits,

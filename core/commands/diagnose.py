@@ -9,6 +9,8 @@ from typing import Any
 
 from core.diagnose import Cause, Diagnosis, diagnose
 from core.errors import FileContentError
+from core.failures.switches import Served, spelt_for
+from core.text.counting import counted
 
 LARGEST_BYTES = 2**28
 
@@ -55,7 +57,12 @@ def _bounded(lines: Iterator[str], where: str) -> Iterator[str]:
 
 def answer(found: Diagnosis) -> dict[str, Any]:
     """A diagnosis as plain JSON types."""
-    return {"causes": [_cause_json(cause) for cause in found.causes], "lines": found.lines}
+    return {
+        "causes": [_cause_json(cause) for cause in found.causes],
+        "lines": found.lines,
+        "engine": found.served.engine or None,
+        "version": found.served.version or None,
+    }
 
 
 def _cause_json(cause: Cause) -> dict[str, Any]:
@@ -70,6 +77,12 @@ def _cause_json(cause: Cause) -> dict[str, Any]:
         "code": cause.code,
         "times": cause.times,
         "site": {"file": site.file, "line": site.line, "code": site.code} if site else None,
+        "layer": cause.layer.value if cause.layer else None,
+        "layer_shown_by": cause.shown_by or None,
+        "switch_off": [
+            {"layer": str(switch.layer), "flag": switch.flag, "costs": switch.costs}
+            for switch in cause.switches
+        ],
     }
 
 
@@ -77,19 +90,38 @@ def text(result: dict[str, Any]) -> str:
     """For people."""
     if not result["causes"]:
         return (
-            f"No known error of capturing and no exception in {result['lines']:,} lines. Give the "
-            "log from the start of the process, of every rank."
+            f"No known error of capturing and no exception in {counted(result['lines'], 'lines')}. "
+            "Give the log from the start of the process, of every rank."
         )
-    lines = []
+    lines: list[str] = []
     for number, cause in enumerate(result["causes"], start=1):
-        code = f" ({cause['code']})" if cause["code"] else ""
-        often = f", {cause['times']} times" if cause["times"] > 1 else ""
-        lines.append(
-            f"{number}. {cause['class']}{code}: {cause['rank']}, line {cause['line']}{often}"
-        )
-        lines.append(f"   found:  {cause['evidence']}")
-        site = cause["site"]
-        if site:
-            lines.append(f"   where:  {site['file']}, line {site['line']}: {site['code']}")
-        lines += [f"   cause:  {cause['cause']}", f"   remedy: {cause['remedy']}"]
+        lines += _cause_text(number, cause)
+        if cause["switch_off"]:
+            named = Served(result["engine"] or "", result["version"] or "")
+            lines.append(
+                f"   to find it, switch off one at a time, in this order{spelt_for(named)}:"
+            )
+            lines += _switches_text(cause["switch_off"])
     return "\n".join(lines)
+
+
+def _cause_text(number: int, cause: dict[str, Any]) -> list[str]:
+    code = f" ({cause['code']})" if cause["code"] else ""
+    often = f", {cause['times']} times" if cause["times"] > 1 else ""
+    lines = [
+        f"{number}. {cause['class']}{code}: {cause['rank']}, line {cause['line']}{often}",
+        f"   found:  {cause['evidence']}",
+    ]
+    site = cause["site"]
+    if site:
+        lines.append(f"   where:  {site['file']}, line {site['line']}: {site['code']}")
+    if cause["layer"]:
+        lines.append(f"   layer:  {cause['layer']}, shown by {cause['layer_shown_by']}")
+    return [*lines, f"   cause:  {cause['cause']}", f"   remedy: {cause['remedy']}"]
+
+
+def _switches_text(switches: list[dict[str, str]]) -> list[str]:
+    return [
+        f"     {place}. {switch['layer']}: {switch['flag']}\n        costs: {switch['costs']}"
+        for place, switch in enumerate(switches, start=1)
+    ]

@@ -24,8 +24,11 @@ from core.simulate import (
     warnings_before,
 )
 from core.step_cost import assumed_step_cost
+from core.study.band import band
 from core.trace_changes import scaled_arrivals, with_prefix_hit_rate
 
+MOST_FOR_BAND = 200_000
+"""Requests up to which the run is made twice more for its band."""
 NAME = "simulate"
 HELP = "run a trace through a simulated engine with given capture sizes"
 
@@ -88,7 +91,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     warnings = warnings_before(trace, machine, args.concurrency)
     result = simulate(*(trace, machine, cost, sizes), prefill=prefill, concurrency=args.concurrency)
     found = answer(result, args.ttft_limit_ms, args.tpot_limit_ms)
-    return found | {"notes": list(dict.fromkeys([*found["notes"], *warnings]))}
+    sure = None
+    if len(trace) <= MOST_FOR_BAND:
+        sure = band(trace, machine, result.times, result, args.concurrency)
+    warnings += [sure.sentence] if sure is not None and sure.near_saturation else []
+    return found | {
+        "band": None if sure is None else asdict(sure),
+        "notes": list(dict.fromkeys([*found["notes"], *warnings])),
+    }
 
 
 def chosen_times(

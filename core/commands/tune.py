@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from core.buckets import Dispatch, Frontier, FrontierPoint, Limits, frontier
 from core.buckets.budget import budgeted_buckets
-from core.choice.advice import advice
 from core.choice.baselines import Baseline, engine_baselines
-from core.choice.trade_off import trade_off
 from core.commands._cost import Costs, add_profile, chosen_costs
+from core.commands._engine import chosen_settings
 from core.commands._numbers import number, percent, sizes_text, whole_list
+from core.commands._study import named_prices, trace_in
 from core.commands._traffic import add_trace, add_traffic, steps_for_tuning
-from core.errors import SettingError
+from core.errors import CostUnitError, HistogramError, SettingError
 from core.memory import graph_bytes
-from core.records import BucketSet, PoolPolicy, StepHistogram
-from core.step_cost import assumed_step_cost
+from core.records import PoolPolicy, StepHistogram
+from core.study.advice import Advice, advice_json, advise
+from core.study.build import EngineLimits, study_of
+from core.study.graphs import EngineChoice
 from core.text.counting import counted
 
 NAME = "tune"
 HELP = "the exact best capture sizes for a histogram or a trace"
 MIB = 2**20
-ADVISED = ("vllm", "sglang", "trtllm")
-"""Engines that the advice speaks of; all stand under baselines."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_trace(parser)
     add_traffic(parser)
     add = parser.add_argument
+    add("--engine", default="vllm", metavar="E", help="whose own list to judge beside (vllm)")
+    add("--version", metavar="V", help="its release; without, the newest known")
+    add("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="its settings")
     add("--max-graphs", type=int, default=64, metavar="K", help="most graphs (default 64)")
     add("--multiple-of", type=int, default=1, metavar="M", help="every size a multiple of M")
     add("--include", type=whole_list, default=[], metavar="1,8", help="captured in any case")
@@ -65,6 +67,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     found = _frontier(histogram, costs, limits, args.max_graphs)
     best = _best(histogram, costs, limits, policy, found, args)
     baselines = engine_baselines(histogram, costs.cost)
+    judged, why = _judged(args, best, histogram)
     return {
         "sizes": list(best.sizes),
         "cost": best.cost,
@@ -79,7 +82,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "memory_source": costs.memory.source,
         "frontier": [_row(point, _mib(point, costs, policy)) for point in found.points],
         "baselines": {item.engine: _baseline_row(item) for item in baselines},
-        "advice": _advice(histogram, costs, policy, found, baselines),
+        "study": judged,
+        "advice": _sentences(judged, why),
     }
 
 
@@ -142,24 +146,33 @@ def _mib(point: FrontierPoint, costs: Costs, policy: PoolPolicy) -> float:
     return round(graph_bytes(point.sizes, costs.memory, policy) / MIB, 3) if point.sizes else 0.0
 
 
-def _advice(
-    histogram: StepHistogram,
-    costs: Costs,
-    policy: PoolPolicy,
-    found: Frontier,
-    baselines: Sequence[Baseline],
-) -> list[str]:
-    """By time; by the assumed time where no cost is given."""
-    shown = [item for item in baselines if item.engine in ADVISED and item.skipped is None]
-    names = {f"{item.label}'s default": item for item in shown}
-    sets = [BucketSet(name, item.sizes, histogram.unit) for name, item in names.items()]
-    rules = {name: item.padding for name, item in names.items() if item.padding is not None}
-    cost = costs.cost or costs.priced(histogram, assumed_step_cost())
-    known = found if costs.cost is not None and any(p.k for p in found.points) else None
-    weighed = trade_off(
-        *(histogram, cost, costs.memory, policy), sets=sets, by_engine=rules, found=known
+def _judged(
+    args: argparse.Namespace, best: FrontierPoint, histogram: StepHistogram
+) -> tuple[dict[str, Any] | None, str]:
+    """The list beside what the engine runs by itself, simulated; and why not, where it cannot be.
+
+    Raises SettingError.
+    """
+    if not best.sizes:
+        return None, "no list was chosen"
+    try:
+        return advice_json(_advice(args, best.sizes, histogram)), ""
+    except (HistogramError, CostUnitError) as error:
+        return None, str(error)
+
+
+def _advice(args: argparse.Namespace, sizes: tuple[int, ...], histogram: StepHistogram) -> Advice:
+    """As `advise --judge` gives it for the same traffic, engine, profile and limits."""
+    trace = None if args.file is None else trace_in(args.file)
+    limits = EngineLimits(args.max_num_seqs, args.max_num_batched_tokens, args.kv_tokens)
+    study = study_of(
+        histogram if trace is None else trace,
+        EngineChoice(args.engine, args.version, chosen_settings(args)),
+        named_prices(args.profile, args.context_tokens),
+        limits,
+        policy=PoolPolicy[args.pool.upper()],
     )
-    return advice(weighed)
+    return advise(study, judge=sizes)
 
 
 def _row(point: FrontierPoint, mib: float) -> dict[str, Any]:
@@ -182,6 +195,19 @@ def _baseline_row(item: Baseline) -> dict[str, Any]:
         "notes": list(item.notes),
     }
     return row if item.skipped is None else {**row, "skipped": item.skipped}
+
+
+def _sentences(judged: dict[str, Any] | None, why: str) -> list[str]:
+    """What the simulation beside the engine's own list says of the list above; why it is silent."""
+    if judged is None:
+        return [f"Not judged beside what an engine runs: {why}"]
+    mine = judged["judged"]
+    return [
+        f"Beside the engine's own {len(judged['today'])} sizes this list changes mean "
+        f"{judged['measure']} by {-mine['gain_pct']:+.1f} %, at worst "
+        f"{mine['worst_loss_pct']:+.1f} % in {mine['worst_scenario']} (simulated with its graphs).",
+        judged["sentence"],
+    ]
 
 
 def text(result: dict[str, Any]) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from core.records import Profile
 
-PROMPTS = "llama-prefill"
-"""The target whose sizes are the tokens of one prompt's chunk."""
+PROMPTS_OF = {"llama": "llama-prefill", "callable": "llama-prefill", "vllm": "vllm-prefill"}
+"""A decode step's target -> the target whose sizes are the tokens of one prompt's chunk."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ def same_step(one: Profile, other: Profile) -> bool:
     How graphs share memory, and how often was sampled, change no time.
     """
     a, b = one.spec, other.spec
-    return same_model(one, other) and (a.target, a.capture, a.block_size_tokens) == (
-        *(b.target, b.capture, b.block_size_tokens),
+    return same_model(one, other) and (a.target, a.capture, a.block_size_tokens, a.engine) == (
+        *(b.target, b.capture, b.block_size_tokens, b.engine),
     )
 
 
@@ -64,11 +64,13 @@ def family_of(profile: Profile, others: Iterable[Profile]) -> ProfileFamily:
     for item in known:
         if same_step(profile, item) and timed_sizes(profile) & timed_sizes(item):
             by_context.setdefault(item.spec.context_tokens, item)
-    decodes = profile.spec.target != PROMPTS
+    wanted = PROMPTS_OF.get(profile.spec.target.partition(":")[0])
     prompts = (
         item
         for item in known
-        if decodes and item.spec.target == PROMPTS and len(item.rows) - _failed(item) > 1
+        if item.spec.target == wanted
+        and item.spec.engine == profile.spec.engine
+        and len(item.rows) - _failed(item) > 1
     )
     return ProfileFamily(
         profile,

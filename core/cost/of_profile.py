@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.cost.fit import CurveFit, fit_curve
+from core.cost.of_engine import memory_from_engine
 from core.cost.points import line_at
 from core.errors import SettingError
 from core.records import FloatArray, GraphMemory, IntArray, MeasureRow, Origin, Profile, StepCost
@@ -113,8 +114,10 @@ def memory_from_profile(profile: Profile) -> GraphMemory:
     """Pool and graph memory as measured, straight between sizes.
 
     A pool that shrinks with size is noise of the allocator, so the running maximum is used.
-    Raises SettingError if no row holds them.
+    Raises SettingError if no row holds them, or an engine did not tell them.
     """
+    if profile.engine is not None:
+        return memory_from_engine(profile)
     rows = sorted((row for row in profile.rows if row.error is None), key=lambda row: row.size)
     sizes, pools = _points(rows, "pool_bytes")
     if len(sizes) == 0:

@@ -32,6 +32,13 @@ def mode_name(value: Any) -> Any:
     return _MODES.get(int(text), text) if text.isdigit() else text.upper()
 
 
+def _family(value: Any) -> dict[str, Any]:
+    """What a model's name alone decides about the list."""
+    return {"gpt_oss": True} if "gpt-oss" in str(value).lower() else {}
+
+
+_OF_VLLM_ALONE = ("model", "VLLM_USE_V2_MODEL_RUNNER")
+
 _NO_LIST_CHANGE = (
     *("cudagraph_num_of_warmups", "cudagraph_copy_inputs", "use_inductor_graph_partition"),
     *("compile_mm_encoder", "cudagraph_mm_encoder"),
@@ -41,25 +48,26 @@ _NO_LIST_CHANGE = (
 _FLAG_LIST = "--cudagraph-capture-sizes"
 
 OPTIONS = (
-    Option("cudagraph_capture_sizes", "cudagraph_capture_sizes", Form.LIST, since="0.11.2"),
-    Option("max_cudagraph_capture_size", "max_cudagraph_capture_size", since="0.11.2"),
+    Option("cudagraph_capture_sizes", "cudagraph_capture_sizes", Form.LIST, since="0.11.1"),
+    Option("max_cudagraph_capture_size", "max_cudagraph_capture_size", since="0.11.1"),
     Option(
         "cuda_graph_sizes",
         form=Form.LIST,
         since="0.9",
-        deprecated="0.11.2",
+        deprecated="0.11.1",
         until="0.13",
         instead=_FLAG_LIST,
         convert=_sizes_or_max,
     ),
     Option(CONFIG, form=Form.JSON),
     Option(f"{CONFIG}.cudagraph_capture_sizes", "cudagraph_capture_sizes"),
-    Option(f"{CONFIG}.max_cudagraph_capture_size", "max_cudagraph_capture_size", since="0.11.2"),
+    Option(f"{CONFIG}.max_cudagraph_capture_size", "max_cudagraph_capture_size", since="0.11.1"),
     Option(f"{CONFIG}.cudagraph_mode", "cudagraph_mode", convert=mode_name),
     Option(f"{CONFIG}.cudagraph_specialize_lora", "cudagraph_specialize_lora"),
     Option(f"{CONFIG}.pass_config.enable_sp", "enable_sp"),
     *(Option(f"{CONFIG}.{key}") for key in _NO_LIST_CHANGE),
     Option("cudagraph_metrics", form=Form.SWITCH),
+    Option("model", convert=_family),
     Option("max_num_seqs", "max_num_seqs"),
     Option("max_num_batched_tokens", "max_num_batched_tokens"),
     Option("speculative_config", form=Form.JSON, aliases=("-sc",)),
@@ -86,5 +94,5 @@ def options_for(names: frozenset[str]) -> tuple[Option, ...]:
     return tuple(
         option
         for option in OPTIONS
-        if (option.setting in names if option.setting else "RUNNER" not in option.path)
+        if (option.setting in names if option.setting else option.path not in _OF_VLLM_ALONE)
     )

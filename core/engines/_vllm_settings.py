@@ -42,9 +42,11 @@ SETTINGS = (
     whole("max_loras", 1, "Adapters in a step at most."),
     switch("cudagraph_specialize_lora", "Capture with and without adapters.", default=True),
     switch("specialize_active_lora", "Capture for each number of active adapters."),
-    switch("enable_sp", "Sequence parallelism (pass_config.enable_sp, to 0.31)."),
+    switch("enable_sp", "Sequence parallelism (pass_config.enable_sp, gone in 0.32)."),
     whole("mamba_cache_blocks", None, "State blocks of a hybrid Mamba model."),
+    whole("hidden_size", None, "Hidden size of the model; decides enable_sp from 0.17 on."),
     whole("num_layers", None, "Layers of the model; a piecewise size is layers + 1 graph objects."),
     switch("offline", "The offline LLM class instead of the server."),
-    switch("gpt_oss", "A gpt-oss model (own list in 0.10.2 and 0.11.0)."),
+    switch("gpt_oss", "A gpt-oss model: a list of its own from 0.10.2 on."),
+    switch("mixture_of_experts", "A mixture-of-experts model: the first runner to 0.28."),
 )

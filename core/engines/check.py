@@ -146,9 +146,10 @@ def fix_text(engine: Engine, version: str, settings: Mapping[str, Any]) -> Fix:
 def _default_sizes(
     engine: Engine, version: str | None, settings: Mapping[str, Any]
 ) -> tuple[int, ...]:
-    """The release's own list; () where it would not start with the other settings alone."""
+    """The list that the release's log prints by default; () where it would not start so."""
     try:
-        return engine.plan(version, settings).sizes
+        plan = engine.plan(version, settings)
+        return plan.sizes if plan.configured is None else plan.configured
     except SettingError:
         return ()
 

@@ -73,11 +73,13 @@ def dispatch(
 
 def _look_up(graphs: GraphList, sizes: IntArray) -> IntArray:
     """(n,) the captured size that replays each step, -1 for none."""
-    captured = np.asarray(graphs.sizes, np.int64)
+    captured = np.asarray(graphs.among or graphs.sizes, np.int64)
     result = np.full(len(sizes), EAGER, np.int64)
     place = np.searchsorted(captured, sizes)
     fits = place < len(captured)
     result[fits] = captured[place[fits]]
+    if graphs.among:
+        result[~np.isin(result, graphs.sizes)] = EAGER
     if graphs.exact:
         result[result != sizes] = EAGER
     if graphs.max_ratio is not None:

@@ -71,12 +71,13 @@ def _truncated(plan: Plan, fix: Fix) -> Iterator[Finding]:
     if asked is None or asked <= largest:
         return
     low, high = _requests(plan, largest + 1), _requests(plan, asked)
+    whole = ceil_to(asked, plan.tokens_per_request)
     yield Finding(
         "max-truncated",
         Severity.WARNING,
         f"The maximum {asked} is off the engine's grid and becomes {largest}; steps of "
         f"{_from_to(largest + 1, asked)} {_unit_word(plan)} run eager.",
-        fix((*plan.sizes, asked)),
+        fix((*plan.sizes, whole)),
         load=f"{_from_to(low, high)} running requests",
         affected=(largest + 1, asked),
     )

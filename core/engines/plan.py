@@ -52,12 +52,14 @@ class GraphList:
     sizes : ascending
     exact : only a step of exactly a captured size replays (padding is off)
     max_ratio : a step runs eager when its padded size exceeds this multiple of its size
+    among : sizes of all graphs, where only the next of them is tried, of whichever mode it is
     """
 
     mode: Mode
     sizes: tuple[int, ...]
     exact: bool = False
     max_ratio: float | None = None
+    among: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ class Finding:
 class Plan:
     """What an engine captures for a release, settings and, if given, the user's list.
 
-    sizes : the list as the engine's configuration ends up holding it [unit]
+    sizes : the list as the engine ends up capturing it [unit]
+    configured : the list in its configuration, where that is another (drafts round it later)
     decode, prefill : graphs for each kind of step, the preferred ones first
     tokens_per_request : slots one request takes in a decode step [unit]
     full_load : the widest decode step the settings allow [unit]; None when the engine decides it
@@ -119,6 +122,7 @@ class Plan:
     decode: tuple[GraphList, ...]
     prefill: tuple[GraphList, ...] = ()
     prefill_unit: SizeUnit = SizeUnit.TOKENS
+    configured: tuple[int, ...] | None = None
     tokens_per_request: int = 1
     full_load: int | None = None
     asked_max: int | None = None

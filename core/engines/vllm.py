@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.engines import _vllm_sizes as rule
+from core.engines._vllm_batch import Batch, batch_limits
 from core.engines._vllm_forms import vllm_forms
 from core.engines._vllm_log import MARKER, RULES, with_batch_limit
 from core.engines._vllm_memory import Runner, vllm_memory
 from core.engines._vllm_modes import Modes, resolve_modes, uses_v2
 from core.engines._vllm_options import OPTIONS, REWRITES
+from core.engines._vllm_releases import VERSIONS
 from core.engines._vllm_settings import SETTINGS
 from core.engines.export import ExportForm
-from core.engines.ladder import as_ranges
+from core.engines.ladder import as_ranges, ladder
 from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
@@ -29,10 +31,7 @@ class Vllm(Engine):
     id = "vllm"
     label = "vLLM"
     position = 1
-    versions = (
-        *("0.33.0", "0.31.0", "0.30.0", "0.29.0", "0.26.0", "0.23.0", "0.19.1", "0.17.1"),
-        *("0.15.1", "0.13.0", "0.11.2", "0.11.0", "0.10.2", "0.9.2", "0.8.5"),
-    )
+    versions = VERSIONS
     settings = SETTINGS
     list_setting = "cudagraph_capture_sizes"
     max_settings = ("max_cudagraph_capture_size",)
@@ -67,37 +66,42 @@ class Vllm(Engine):
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None
     ) -> Plan:
-        batch = rule.batch_limits(release, values)
+        batch = batch_limits(release, values)
         modes = resolve_modes(release, values)
         if not modes.graphs:
             return _no_graphs(batch, modes)
         config = rule.configured(release, values, batch, wanted)
         v2 = uses_v2(release, values)
-        mixed = config.sizes if v2 else _v1_list(release, config.sizes, batch, modes)
-        decode = _decode_sizes(config.sizes if v2 else mixed, batch, v2)
-        lists = _lists(modes, decode, mixed)
+        last = rule.final(release, values, batch, modes, v2, config)
+        rule.check_shared_full(release, batch, modes, last)
+        lists = _lists(release, modes, _decode_sizes(last.sizes, batch, v2), last.sizes, v2)
+        counts = _counts(rule.lora_cases(release, values, v2), lists)
+        if rule.drafts_miss_shared(release, batch, modes):
+            wide = tuple(n for n in last.sizes if n >= batch.widest)
+            lists = ((GraphList(Mode.FULL, wide, among=last.sizes),), lists[1])
         return Plan(
-            sizes=config.sizes,
+            sizes=last.sizes,
+            configured=config.sizes,
             unit=SizeUnit.TOKENS,
             decode=lists[0],
             prefill=lists[1],
             tokens_per_request=batch.q,
-            full_load=batch.max_num_seqs * batch.q,
+            full_load=batch.widest,
             asked_max=config.asked_max,
-            dropped=config.dropped,
-            counts=_counts(release, values, lists),
+            dropped=last.dropped,
+            counts=counts,
             notes=(
                 *batch.notes,
                 *modes.notes,
-                *config.notes,
+                *last.notes,
                 *_runner_note(release, values, batch),
             ),
-            findings=_findings(config, batch, mixed),
+            findings=_findings(config, batch, last.sizes),
             source=_source(release),
         )
 
 
-def _no_graphs(batch: rule.Batch, modes: Modes) -> Plan:
+def _no_graphs(batch: Batch, modes: Modes) -> Plan:
     finding = Finding(
         "graphs-off",
         Severity.WARNING,
@@ -110,23 +114,14 @@ def _no_graphs(batch: rule.Batch, modes: Modes) -> Plan:
         unit=SizeUnit.TOKENS,
         decode=(),
         tokens_per_request=batch.q,
-        full_load=batch.max_num_seqs * batch.q,
+        full_load=batch.widest,
         notes=(*batch.notes, *modes.notes),
         findings=(finding,),
         source="vLLM: enforce_eager or cudagraph_mode NONE empties the list",
     )
 
 
-def _v1_list(
-    release: Release, sizes: tuple[int, ...], batch: rule.Batch, modes: Modes
-) -> tuple[int, ...]:
-    """The first runner replaces the whole list by multiples of q, for full decode graphs only."""
-    if batch.q == 1 or modes.decode is not Mode.FULL or release < "0.13":
-        return sizes
-    return rule.rounded(sizes, batch.q)
-
-
-def _decode_sizes(sizes: tuple[int, ...], batch: rule.Batch, v2: bool) -> tuple[int, ...]:
+def _decode_sizes(sizes: tuple[int, ...], batch: Batch, v2: bool) -> tuple[int, ...]:
     """Sizes with a full graph for uniform decode steps; the second runner rounds them up."""
     q, widest = batch.q, batch.max_num_seqs * batch.q
     usable = rule.rounded(sizes, q) if v2 else sizes
@@ -134,33 +129,39 @@ def _decode_sizes(sizes: tuple[int, ...], batch: rule.Batch, v2: bool) -> tuple[
 
 
 def _lists(
-    modes: Modes, decode: tuple[int, ...], mixed: tuple[int, ...]
+    release: Release, modes: Modes, decode: tuple[int, ...], mixed: tuple[int, ...], v2: bool
 ) -> tuple[tuple[GraphList, ...], tuple[GraphList, ...]]:
-    """Graphs for decode and for mixed steps, the preferred ones first."""
+    """Graphs for decode and for mixed steps, the preferred ones first.
+
+    Up to 0.28 the second runner tries the next captured size of any mode and no further.
+    """
     if modes.mixed is Mode.FULL:
         both = (GraphList(Mode.FULL, mixed),)
         return both, both
-    piecewise = (GraphList(Mode.PIECEWISE, mixed),) if modes.mixed is Mode.PIECEWISE else ()
-    full = (GraphList(Mode.FULL, decode),) if modes.decode is Mode.FULL else ()
+    has_mixed, has_full = modes.mixed is Mode.PIECEWISE, modes.decode is Mode.FULL
+    among: tuple[int, ...] = ()
+    if v2 and release < "0.29" and has_mixed and has_full:
+        among = ladder((*decode, *mixed))
+    piecewise = (GraphList(Mode.PIECEWISE, mixed, among=among),) if has_mixed else ()
+    full = (GraphList(Mode.FULL, decode, among=among),) if has_full else ()
     return (*full, *piecewise), piecewise
 
 
 def _counts(
-    release: Release,
-    values: dict[str, Any],
-    lists: tuple[tuple[GraphList, ...], tuple[GraphList, ...]],
+    variants: int, lists: tuple[tuple[GraphList, ...], tuple[GraphList, ...]]
 ) -> tuple[GraphCount, ...]:
-    variants = rule.lora_cases(release, values)
     unique = dict.fromkeys((*lists[1], *lists[0]))
     return tuple(GraphCount(graphs.mode.value, len(graphs.sizes), variants) for graphs in unique)
 
 
-def _runner_note(release: Release, values: dict[str, Any], batch: rule.Batch) -> tuple[str, ...]:
+def _runner_note(release: Release, values: dict[str, Any], batch: Batch) -> tuple[str, ...]:
     notes = []
     if values["runner"] == "auto" and release >= "0.23" and release < "0.29":
+        which = "some (Llama, Mistral, Qwen3)" if release < "0.25" else "dense"
+        taken = "second" if uses_v2(release, values) else "first"
         notes.append(
-            f"{release} uses its second model runner for some models; without `runner` the first "
-            "is assumed. The start-up log says `Using V2 Model Runner`."
+            f"{release} uses its second model runner for {which} models that generate; without "
+            f"`runner` the {taken} is assumed. The start-up log says `Using V2 Model Runner`."
         )
     if values["data_parallel_size"] > 1:
         notes.append(
@@ -178,9 +179,7 @@ def _runner_note(release: Release, values: dict[str, Any], batch: rule.Batch) ->
     return tuple(notes)
 
 
-def _findings(
-    config: rule.Configured, batch: rule.Batch, mixed: tuple[int, ...]
-) -> tuple[Finding, ...]:
+def _findings(config: rule.Configured, batch: Batch, mixed: tuple[int, ...]) -> tuple[Finding, ...]:
     found = []
     if mixed != config.sizes:
         found.append(

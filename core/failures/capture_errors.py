@@ -34,7 +34,7 @@ class Rule:
     rank: Rank = Rank.ROOT
 
 
-def _rule(
+def rule(
     klass: str,
     pattern: str,
     cause: str,
@@ -42,10 +42,11 @@ def _rule(
     code: int | None = None,
     rank: Rank = Rank.ROOT,
 ) -> Rule:
+    """A rule from its words; case does not matter."""
     return Rule(klass, re.compile(pattern, re.IGNORECASE), cause, remedy, code, rank)
 
 
-FORBIDDEN = _rule(
+FORBIDDEN = rule(
     "forbidden_call",
     r"operation not permitted when stream is capturing|StreamCaptureUnsupported",
     "A call that may not run while a stream captures was made: a host synchronisation, an "
@@ -54,7 +55,7 @@ FORBIDDEN = _rule(
     'first. If another thread made it, pause that thread or capture with mode "thread_local".',
     900,
 )
-INVALIDATED = _rule(
+INVALIDATED = rule(
     "earlier_error",
     r"failed due to a previous error during capture|StreamCaptureInvalidated",
     "The capture was broken before this call; the first error is not in this text.",
@@ -63,7 +64,7 @@ INVALIDATED = _rule(
     901,
     Rank.CONSEQUENCE,
 )
-UNDERWAY = _rule(
+UNDERWAY = rule(
     "poisoned_process",
     r"captures_underway\.empty\(\)",
     "The allocator believes that a capture is still running: an earlier one failed and left it so, "
@@ -73,10 +74,24 @@ UNDERWAY = _rule(
     None,
     Rank.CONSEQUENCE,
 )
+GENERATOR_CALL = rule(
+    "rng",
+    r"Cannot call CUDAGeneratorImpl::\S+ during CUDA graph capture",
+    "The generator was seeded, or its state saved, inside the captured region.",
+    "Seed outside; turn off saving of the random state in activation checkpointing.",
+)
+COMPILE_IN_CAPTURE = rule(
+    "compile_in_capture",
+    GENERATOR_CALL.pattern.pattern,
+    "torch.compile traced a function inside the capture, and saves the random state while it does: "
+    "the function was not compiled before for this shape, or is marked for compiling by itself.",
+    "Run the step once at the same shapes before the capture so that it is compiled by then, or "
+    "leave torch.compile out of that function.",
+)
 CUBLAS = re.compile(r"CUBLAS_STATUS_NOT_INITIALIZED|hipblasLtCreate|cublasCreate", re.I)
 
 RULES: tuple[Rule, ...] = (
-    _rule(
+    rule(
         "nccl_watchdog",
         r"watchdog.*(capturing|capture)",
         "The collective library's watchdog, another thread, queried an event of earlier "
@@ -87,7 +102,7 @@ RULES: tuple[Rule, ...] = (
     ),
     FORBIDDEN,
     INVALIDATED,
-    _rule(
+    rule(
         "merged_captures",
         r"merge of separate capture sequences|StreamCaptureMerge",
         "A wait joined two captures that run at the same time, as of a draft and a target model.",
@@ -95,14 +110,14 @@ RULES: tuple[Rule, ...] = (
         "events.",
         902,
     ),
-    _rule(
+    rule(
         "wrong_stream_end",
         r"was not ended in the same stream|StreamCaptureUnmatched|must end on the same stream",
         "The capture ended on another stream than it began on: the current stream changed inside.",
         "Begin and end on one stream; restore the current stream before the end, also on errors.",
         903,
     ),
-    _rule(
+    rule(
         "unjoined",
         r"capturing stream has unjoined work|StreamCaptureUnjoined",
         "A side stream was forked from the capture and never joined again: overlapped experts, "
@@ -111,7 +126,7 @@ RULES: tuple[Rule, ...] = (
         "end, or turn the overlap off while capturing.",
         904,
     ),
-    _rule(
+    rule(
         "outside_dependency",
         r"dependency created on uncaptured work|StreamCaptureIsolation",
         "The capturing stream was told to wait for an event that was recorded outside the capture.",
@@ -119,7 +134,7 @@ RULES: tuple[Rule, ...] = (
         "capturing stream before their first use.",
         905,
     ),
-    _rule(
+    rule(
         "legacy_stream",
         r"legacy stream depend on a capturing|StreamCaptureImplicit",
         "Work was launched on the legacy default stream, which would wait for the capture: an "
@@ -127,7 +142,7 @@ RULES: tuple[Rule, ...] = (
         "Let the library launch on the current stream, and warm up on a side stream.",
         906,
     ),
-    _rule(
+    rule(
         "captured_event",
         r"event last recorded in a capturing stream|cudaErrorCapturedEvent",
         "An event that was recorded inside a capture was queried or timed.",
@@ -135,39 +150,39 @@ RULES: tuple[Rule, ...] = (
         "PyTorch.",
         907,
     ),
-    _rule(
+    rule(
         "wrong_thread",
         r"StreamCaptureWrongThread|capture.*(ended|end).*(another|different|wrong) thread",
         "The capture was ended by another thread than the one that began it.",
         "Begin and end in one thread, or capture in relaxed mode.",
         908,
     ),
-    _rule(
+    rule(
         "default_stream",
         r"must be captured on a non-default stream",
         "The capture was begun on the default stream.",
         "Use torch.cuda.graph(...), or make a side stream current first.",
     ),
-    _rule(
+    rule(
         "graph_reused",
         r"already owns a captured graph",
         "One graph object was captured twice.",
         "Make a new graph object, or reset() it first.",
     ),
-    _rule(
+    rule(
         "swallowed_failure",
         r"capture_end\(\) called before capture_begin|replay without a preceding successful",
         "The capture failed earlier and its exception was swallowed.",
         "Find where the exception is caught; keep no graph whose capture failed.",
     ),
-    _rule(
+    rule(
         "empty_graph",
         r"CUDA graph is empty",
         "Nothing was recorded: another device or stream was current, or a cache skipped the work.",
         "Check the current device and stream, and that the step launches kernels.",
         rank=Rank.SIGN,
     ),
-    _rule(
+    rule(
         "poisoned_process",
         r"Offset increment outside graph capture",
         "The random generator is still marked as capturing: an earlier capture failed, or the "
@@ -177,20 +192,15 @@ RULES: tuple[Rule, ...] = (
         None,
         Rank.CONSEQUENCE,
     ),
-    _rule(
+    rule(
         "rng",
         r"philox_cuda_state for an unexpected CUDA generator",
         "An operation draws from a generator that is not registered with the graph.",
         "Use the default generator of the capturing device, or register the generator with the "
         "graph before the capture.",
     ),
-    _rule(
-        "rng",
-        r"Cannot call CUDAGeneratorImpl::\S+ during CUDA graph capture",
-        "The generator was seeded, or its state saved, inside the captured region.",
-        "Seed outside; turn off saving of the random state in activation checkpointing.",
-    ),
-    _rule(
+    GENERATOR_CALL,
+    rule(
         "h2d_copy",
         r"Cannot copy between CPU and CUDA tensors during CUDA graph capture",
         "A tensor in pageable host memory is created or moved inside the region.",
@@ -198,60 +208,60 @@ RULES: tuple[Rule, ...] = (
         "host memory before the capture and keep it alive.",
     ),
     UNDERWAY,
-    _rule(
+    rule(
         "pool_released",
         r"use_count > 0 INTERNAL ASSERT",
         "A graph pool was released with the last graph of it and then used again.",
         "Keep one live graph for a shared pool handle, and take a fresh handle after reset().",
     ),
-    _rule(
+    rule(
         "allocator_swapped",
         r"head->prev == nullptr && head->pool",
         "Blocks of a graph tree's pool were split by something else: a custom allocator or an "
         "offload hook.",
         "Do not change allocators while graph trees are in use.",
     ),
-    _rule(
+    rule(
         "output_overwritten",
         r"output of CUDAGraphs that has been overwritten",
         "The output of one replay was read after the next one had written the same memory.",
         "clone() it outside the compiled region before the next call; marking the beginning of a "
         "step does not keep old outputs.",
     ),
-    _rule(
+    rule(
         "too_many_graphs",
         r"observed \d+ distinct sizes|recording too many CUDAGraphs",
         "Every new shape records a graph of its own.",
         "Pad to a few buckets, or mark the dimension as dynamic.",
         rank=Rank.SIGN,
     ),
-    _rule(
+    rule(
         "graph_skipped",
         r"skipping cudagraphs due to",
         "The compiler made no graph, for the reason that stands in the line.",
         "Mend the named reason, or count these steps as eager.",
         rank=Rank.SIGN,
     ),
-    _rule(
+    rule(
         "version_mismatch",
         r"Unknown CUDA graph CaptureStatus",
         "PyTorch and the CUDA runtime library do not match.",
         "Align PyTorch, runtime and driver.",
     ),
-    _rule(
+    rule(
         "stream_limit",
         r"resource alloc fail|stream wait event failed|lack of streams",
         "The device's streams are used up: piecewise graphs take about layers x sizes of them.",
         "Capture fewer sizes, or full decode graphs only.",
     ),
-    _rule(
+    rule(
         "rank_exception_hidden",
         r"Registering 0 cuda graph addresses",
         "One rank failed while capturing; the others wait for it in the exchange of addresses.",
         "Read each rank's first exception; run with custom all-reduce off to see it.",
         rank=Rank.SIGN,
     ),
-    _rule(
+    rule(
         "all_reduce_memory",
         r"custom_all_reduce.*invalid argument|failed to get pointer attr",
         "Memory of expandable segments, sleep mode or a recycled temporary cannot be shared "
@@ -259,7 +269,7 @@ RULES: tuple[Rule, ...] = (
         "Turn expandable segments or the custom all-reduce off; keep tensors alive until they are "
         "registered.",
     ),
-    _rule(
+    rule(
         "no_kv_memory",
         r"No available memory for the cache blocks",
         "What is left beside weights, activations and the estimate of the graphs holds no KV "
@@ -267,7 +277,7 @@ RULES: tuple[Rule, ...] = (
         "Capture fewer or smaller sizes; compare the estimate with the measured pool, and set the "
         "KV memory by the measured one.",
     ),
-    _rule(
+    rule(
         "truncated_maximum",
         r"Truncating max_cudagraph_capture_size",
         "The largest size is not on the engine's grid; steps between the two run eager.",
@@ -277,29 +287,31 @@ RULES: tuple[Rule, ...] = (
 )
 
 OUT_OF_MEMORY = re.compile(
-    r"OutOfMemoryError|CUDA out of memory|CUDA error: out of memory|torch\.OutOfMemory", re.I
+    r"OutOfMemoryError|CUDA out of memory|CUDA error: out of memory|torch\.OutOfMemory"
+    r"|Not enough memory to handle \d+ \w+ tokens",
+    re.I,
 )
-OOM_IN_CAPTURE = _rule(
+OOM_IN_CAPTURE = rule(
     "oom_in_capture",
     OUT_OF_MEMORY.pattern,
     "Memory ran out while graphs were captured: the KV cache took what they need.",
     "Lower the engine's memory share by the measured pool, or capture fewer or smaller sizes, "
     "largest first.",
 )
-OOM = _rule(
+OOM = rule(
     "oom_or_env",
     OUT_OF_MEMORY.pattern,
     "Memory ran out; nothing in the text says that a capture was running.",
     "Check free memory and other processes on the card.",
 )
-LAZY_INIT = _rule(
+LAZY_INIT = rule(
     "lazy_init",
     CUBLAS.pattern,
     "The first matrix product of this handle, stream or type happened inside the capture; making "
     "the handle allocates.",
     "Warm up a matrix product for each type and path on the stream that captures, before it.",
 )
-NOT_INITIALISED = _rule(
+NOT_INITIALISED = rule(
     "oom_or_env",
     CUBLAS.pattern,
     "Outside a capture this usually means that no memory is free, or that an index or an earlier "
@@ -307,7 +319,7 @@ NOT_INITIALISED = _rule(
     "Check free memory; run again with blocking launches (CUDA_LAUNCH_BLOCKING=1) to find the "
     "first error.",
 )
-OTHER_THREAD = _rule(
+OTHER_THREAD = rule(
     "other_thread",
     INVALIDATED.pattern.pattern,
     "Work of another thread fell into the capture: a second engine or model, a loader, a metrics "

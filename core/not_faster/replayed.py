@@ -8,6 +8,7 @@ import numpy as np
 
 from core.diagnose import Cause
 from core.failures.capture_errors import Rank
+from core.failures.native_errors import NATIVE_CLASSES
 from core.not_faster.answer import Evidence, Group, GroupFacts, Verdict
 from core.not_faster.known import EngineFacts, Known
 from core.not_faster.time_split import TimeSplit
@@ -74,14 +75,15 @@ def _decisive(
 
 def _failed(engine: EngineFacts) -> bool:
     """Capturing ran out of memory half-way, or an error of a capture stands in the log."""
-    broken = any(
-        cause.rank is Rank.ROOT and _of_capture(cause.klass) for cause in engine.causes or ()
-    )
+    broken = any(cause.rank is Rank.ROOT and _of_capture(cause) for cause in engine.causes or ())
     return broken or (engine.stopped is not None and bool(engine.out_of_memory))
 
 
-def _of_capture(klass: str) -> bool:
-    return klass not in ("other_error", "oom_or_env", "no_kv_memory")
+def _of_capture(cause: Cause) -> bool:
+    """Kernels and collectives also fail while serving, where graphs were captured before."""
+    if cause.klass in NATIVE_CLASSES or cause.klass == "size_above_limit":
+        return cause.in_capture
+    return cause.klass not in ("other_error", "oom_or_env", "no_kv_memory")
 
 
 def _said(engine: EngineFacts) -> Iterator[Evidence]:
@@ -109,7 +111,7 @@ def _findings(engine: EngineFacts) -> list[Cause]:
     return [
         cause
         for cause in engine.causes or ()
-        if (cause.rank is Rank.ROOT and _of_capture(cause.klass)) or cause.klass in CAPTURE_CLASSES
+        if (cause.rank is Rank.ROOT and _of_capture(cause)) or cause.klass in CAPTURE_CLASSES
     ]
 
 

@@ -12,7 +12,6 @@ from typing import BinaryIO
 
 import core.readers.sniff as sniffing  # before `sniff` below, which takes the name over
 from core.errors import FileContentError, ProjectError
-from core.readers.common.head import Head
 from core.readers.common.source import Source, open_source
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
@@ -45,8 +44,8 @@ def read(
 def read_or_fail(source: bytes | str | Path | BinaryIO, name: str, options: ReadOptions) -> Reading:
     """As `read`, but a mistake of ours is a traceback: for tests."""
     opened = open_source(source, name, options)
-    head = Head(opened)
-    return _with_parts(sniffing.choose(head, options).read(opened, head, options), opened)
+    form, table, head = sniffing.choose_opened(opened, options)
+    return _with_parts(form.read(table, head, options), opened)
 
 
 def _with_parts(reading: Reading, opened: Source) -> Reading:

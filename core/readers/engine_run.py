@@ -1,7 +1,8 @@
 """Recorded runs of an engine: every step, every request, and decode times by batch size.
 
 The layout of this project's own recordings: steps [start_s, duration_s, running before, waiting
-before, running after], requests [id, arrival_s, prompt, output, ...], decode_step_us.
+before, running after, ...], requests [id, arrival_s, prompt, output, ...], decode_step_us; or
+several such runs under "runs", as a replay of several lists writes them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.records_in import RecordCollector
 from core.readers.common.requests import Notes, requests_reading
+from core.readers.common.run_files import asked_run, one_run, run_name, runs_in
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
@@ -25,12 +27,13 @@ SHORT = "row is too short"
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
-    return head.has_keys("decode_step_us", "steps", "requests")
+    return bool(head.json is not None and head.json.sample and runs_in(head.json.sample[0]))
 
 
 def read_engine_run(source: Source, head: Head, options: ReadOptions) -> Reading:
     """Grade A: steps at which nobody waited were pure decode steps of the running requests."""
-    document = head.json.sample[0] if head.json else {}
+    whole = head.json.sample[0] if head.json else {}
+    document, others = one_run(whole, asked_run(source), source.name)
     drops = Drops()
     rows = RecordCollector(Clock("s"), drops)
     for number, item in enumerate(_rows(document, "requests"), 1):
@@ -45,6 +48,9 @@ def read_engine_run(source: Source, head: Head, options: ReadOptions) -> Reading
         f"Steps are those at which no request waited; {mixed:,} steps that took in a prompt are "
         "not among them, and some that are may still hold the rest of a long one."
     )
+    if others:
+        notes.warnings.append(others)
+        notes.facts["runs"] = [run_name(run) for run in runs_in(whole)[:100]]
     found = rows.finish()
     reading = requests_reading(FORMAT.name, FORMAT.label, source.name, found, drops, notes, options)
     sizes = _sizes(document.get("config"))

@@ -24,7 +24,7 @@ from core.readers.common.requests import Notes, Requests, requests_reading
 from core.readers.common.source import Source
 from core.readers.common.table import FAILED, add_models
 from core.readers.options import ReadOptions
-from core.readers.plain_csv import MODEL_COLUMNS, STATUS_COLUMNS, failed_status
+from core.readers.plain_csv import MODEL_COLUMNS, failed_status, is_status
 from core.readers.reading import Reading
 
 MAGIC = b"PAR1"
@@ -103,12 +103,12 @@ def _read(
 ) -> Reading:
     leaves = {columns.plain(name): name for name in names}
     model = next((leaves[key] for key in MODEL_COLUMNS if key in leaves), None)
-    status = next((leaves[key] for key in STATUS_COLUMNS if key in leaves), None)
+    status = [name for name in names if is_status(name)]
     unit = columns.unit_in_name(names[roles["arrival"]]) if "arrival" in roles else None
     state = _State(
         roles, Clock(options.time_unit, unit), model, status, options.model, file.metadata.num_rows
     )
-    wanted = [names[i] for i in roles.values()] + [n for n in (model, status) if n]
+    wanted = [names[i] for i in roles.values()] + [n for n in (model, *status) if n]
     for batch in _batches(file, sorted(set(wanted)), where):
         state.add({name: _leaf(batch, name) for name in wanted}, names, batch.num_rows)
     if state.rows != file.metadata.num_rows:
@@ -160,7 +160,7 @@ class _State:
         roles: dict[str, int],
         clock: Clock,
         model: str | None,
-        status: str | None,
+        status: list[str],
         only: str | None,
         rows: int,
     ) -> None:
@@ -191,8 +191,8 @@ class _State:
             self._arrival.add(arrival if keep is None else arrival[keep])
 
     def _texts(self, arrays: dict[str, Any], reasons: Reasons) -> None:
-        if self.status:
-            reasons.by_text(arrow_texts(arrays[self.status]), failed_status)
+        for name in self.status:
+            reasons.by_text(arrow_texts(arrays[name]), failed_status)
         if self.model:
             texts = arrow_texts(arrays[self.model])
             add_tally(texts, self.tally)

@@ -23,6 +23,11 @@ MODEL_COLUMNS = ("model", "modelname", "modelid")
 BIG = 1e5
 
 
+def is_status(name: str) -> bool:
+    """A column of statuses, also with words in front: "predict_status"."""
+    return columns.plain(name).endswith(STATUS_COLUMNS)
+
+
 def failed_status(cell: str) -> str | None:
     """A reason for an HTTP status of 400 or above, or a word for failure."""
     text = cell.strip().lower()
@@ -61,7 +66,7 @@ def read_plain_csv(source: Source, head: Head, options: ReadOptions) -> Reading:
     else:
         mapping, notes = guess_by_position(dialect, options.columns, source.name)
     keys = [columns.plain(name) for name in names]
-    status = [name for name, key in zip(names, keys, strict=True) if key in STATUS_COLUMNS]
+    status = [name for name in names if is_status(name)]
     models = [name for name, key in zip(names, keys, strict=True) if key in MODEL_COLUMNS]
     form = TableFormat(
         FORMAT.name,

@@ -15,11 +15,11 @@ from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.record_form import RecordForm, read_records
-from core.readers.common.records_in import RecordCollector
+from core.readers.common.records_in import RecordCollector, dig
 from core.readers.common.requests import Notes, requests_reading
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
-from core.readers.plain_csv import MODEL_COLUMNS, STATUS_COLUMNS, failed_status
+from core.readers.plain_csv import MODEL_COLUMNS, failed_status, is_status
 from core.readers.reading import Reading
 
 MAX_DEPTH = 3
@@ -52,14 +52,14 @@ def read_plain_json(source: Source, head: Head, options: ReadOptions) -> Reading
     if _is_columnar(head):
         return _columnar(source, head, mapping, names, options)
     keys = {columns.plain(name): name for name in names}
-    status = [keys[key] for key in STATUS_COLUMNS if key in keys]
+    status = [name for name in names if is_status(name)]
     model = next((keys[key] for key in MODEL_COLUMNS if key in keys), None)
     form = RecordForm(
         FORMAT.name,
         FORMAT.label,
         mapping,
         rule=lambda row: next(
-            (reason for key in status if (reason := failed_status(str(row.get(key, ""))))), None
+            (reason for key in status if (reason := failed_status(str(dig(row, key))))), None
         ),
         model=model,
     )

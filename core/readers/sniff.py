@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 import core.readers as package
-from core.errors import InputError
+from core.errors import InputError, UnknownFormatError
 from core.readers.common.containers import CHUNK_BYTES
+from core.readers.common.flat_table import as_table
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
 from core.readers.common.log_text import strip_ansi
-from core.readers.common.source import open_source
+from core.readers.common.source import Source, open_source
 from core.readers.common.unknown import refuse_known, unknown
 from core.readers.options import ReadOptions
 
@@ -45,6 +46,25 @@ def choose(head: Head, options: ReadOptions) -> Format:
     return _further_in(head) or _raise(unknown(head))
 
 
+def choose_opened(opened: Source, options: ReadOptions) -> tuple[Format, Source, Head]:
+    """The format, and what it is to read: the file, or its plain objects as a table.
+
+    Raises UnknownFormatError as `choose` does, about the file as it was given.
+    """
+    head = Head(opened)
+    try:
+        return choose(head, options), opened, head
+    except UnknownFormatError:
+        table = as_table(opened, head, options)
+        if table is None:
+            raise
+        inner = Head(table)
+        form = next((form for form in formats() if form.detect(inner, options)), None)
+        if form is None:
+            raise
+        return form, table, inner
+
+
 def _further_in(head: Head) -> Format | None:
     """An engine's log that begins with pages of other messages."""
     if not head.is_text or head.source.complete:
@@ -70,4 +90,4 @@ def _raise(error: InputError) -> NoReturn:
 
 def decide(source: bytes | str | Path | BinaryIO, name: str, options: ReadOptions) -> str:
     """Name of the format. Raises UnknownFormatError or FileContentError."""
-    return choose(Head(open_source(source, name, options)), options).name
+    return choose_opened(open_source(source, name, options), options)[0].name

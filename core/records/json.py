@@ -11,6 +11,7 @@ from typing import Any
 
 from core.errors import RecordError
 from core.records.cost import PoolPolicy
+from core.records.engine import EngineFacts, EngineSpec
 from core.records.measuring import (
     PROFILE_FORMAT,
     CaptureMode,
@@ -20,6 +21,12 @@ from core.records.measuring import (
     ModelShape,
     Profile,
 )
+from core.records.plain import from_plain
+
+ONLY_WHERE_THERE = frozenset(
+    {"engine", "eager_card_us", "replay_card_us", "beyond_us", "mode", "padded"}
+)
+"""Fields that are left out where they are None: only engines that are driven have them."""
 
 
 def to_json_dict(record: Any) -> dict[str, Any]:
@@ -27,12 +34,16 @@ def to_json_dict(record: Any) -> dict[str, Any]:
 
     Raises RecordError on NaN or infinity, which JSON cannot carry between languages.
     """
-    result = asdict(record)
+    result = asdict(record, dict_factory=_present)
     try:
         json.dumps(result, allow_nan=False)
     except ValueError as error:
         raise RecordError(f"{type(record).__name__}: {error}.") from error
     return result
+
+
+def _present(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {k: v for k, v in items if v is not None or k not in ONLY_WHERE_THERE}
 
 
 def _checked(cls: type, data: Any, where: str) -> dict[str, Any]:
@@ -112,15 +123,40 @@ def spec_from_json(data: Any, where: str = "spec") -> MeasureSpec:
         if key in values:
             values[key] = _chosen(choices, values[key], f"{where}: {key}")
     values["sizes"] = tuple(values["sizes"])
+    if values.get("engine") is not None:
+        values["engine"] = engine_from_json(values["engine"], f"{where}.engine")
     return _build(MeasureSpec, values, where)
+
+
+def engine_from_json(data: Any, where: str = "engine") -> EngineSpec:
+    """Raises RecordError (an unknown setting, a wrong type) or SettingError (out of range).
+
+    config may be a config.json's object itself.
+    """
+    if not isinstance(data, Mapping):
+        raise RecordError(f"{where}: an object was expected, got {type(data).__name__}.")
+    plain = _as_json(data, where)
+    if isinstance(plain.get("config"), dict):
+        plain["config"] = json.dumps(plain["config"], sort_keys=True)
+    return from_plain(EngineSpec, plain, where)
+
+
+def _as_json(data: Any, where: str) -> Any:
+    """The same with lists for tuples. Raises RecordError for what JSON does not hold."""
+    try:
+        return json.loads(json.dumps(data))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RecordError(f"{where}: {error}.") from error
 
 
 def row_from_json(data: Any, where: str = "row") -> MeasureRow:
     """Raises RecordError."""
     values = _checked(MeasureRow, data, where)
     for key in values:
-        if key not in ("nodes", "equal", "error"):
-            _number(values, key, where, whole=key in ("size", "samples", "pieces"))
+        if key not in ("nodes", "equal", "error", "mode"):
+            _number(values, key, where, whole=key in ("size", "samples", "pieces", "padded"))
+    if values.get("mode") is not None:
+        _text(values, "mode", where)
     if not isinstance(values.get("size"), int) or values["size"] < 1:
         raise RecordError(f"{where}: size is {values.get('size')!r}; 1 or more is expected.")
     return _build(MeasureRow, values, where)
@@ -142,6 +178,9 @@ def profile_from_json(data: Any, where: str = "profile") -> Profile:
     device = _checked(DeviceInfo, values["device"], f"{where}.device")
     values["device"] = _build(DeviceInfo, device, f"{where}.device")
     values["spec"] = spec_from_json(values["spec"], f"{where}.spec")
+    if values.get("engine") is not None:
+        engine = _as_json(values["engine"], f"{where}.engine")
+        values["engine"] = from_plain(EngineFacts, engine, f"{where}.engine")
     values["rows"] = tuple(
         row_from_json(row, f"{where}.rows[{i}]") for i, row in enumerate(values["rows"])
     )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.errors import SettingError
 from core.records.cost import PoolPolicy
+from core.records.engine import EngineFacts, EngineSpec
 from core.records.origin import SizeUnit
 from core.records.traffic import normalised_sizes
 
 PROFILE_FORMAT = 1
 """Version of the Profile JSON document; raised when a reader of the older one would be wrong."""
+
+ENGINES = ("vllm",)
+"""Targets that are engines; after a hyphen the kind of step."""
 
 CPU_BUDGET_S = 1.0
 """Without a card a row stops sampling after this long [s] (but not below CPU_MIN_SAMPLES)."""
@@ -54,10 +58,12 @@ class MeasureSpec:
     """What a worker shall measure: one row a bucket.
 
     sizes : capture sizes [unit]
-    target : "llama" (a decode step), "llama-prefill" (a chunk of one prompt; sizes in tokens) or
-        "callable:module:factory" (the user's own)
+    target : "llama" (a decode step), "llama-prefill" (a chunk of one prompt; sizes in tokens),
+        "callable:module:factory" (the user's own), or a step of an installed engine: "vllm"
+        (decode), "vllm-prefill" (one prompt), "vllm-mixed" (a prompt beside decoding requests)
     context_tokens : KV length of every live request; for a prefill chunk, the tokens before it
     samples : timed replays a row
+    engine : how the engine is started, where the target is one
     """
 
     sizes: tuple[int, ...]
@@ -70,17 +76,41 @@ class MeasureSpec:
     pool_policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST
     seed: int = 0
     capture: CaptureMode = CaptureMode.FULL
+    engine: EngineSpec | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", normalised_sizes(self.sizes))
+        if self.engine is None and self.of_engine:
+            object.__setattr__(self, "engine", EngineSpec())
+        if self.engine is not None:
+            self._take_engine(self.engine)
         for label in ("context_tokens", "block_size_tokens", "samples"):
-            if getattr(self, label) < 1:
-                raise SettingError(f"{label} is {getattr(self, label)}; it must be 1 or more.")
+            least = 0 if label == "context_tokens" and self.target == "vllm-prefill" else 1
+            if getattr(self, label) < least:
+                raise SettingError(
+                    f"{label} is {getattr(self, label)}; it must be {least} or more."
+                )
+
+    def _take_engine(self, engine: EngineSpec) -> None:
+        if not self.of_engine:
+            raise SettingError(
+                f'engine is given, but target {self.target!r} is no engine; use "vllm".'
+            )
+        ranks = engine.tensor_parallel_size
+        object.__setattr__(self, "model", replace(self.model, tensor_parallel=ranks))
+        if engine.block_size is not None:
+            object.__setattr__(self, "block_size_tokens", engine.block_size)
+
+    @property
+    def of_engine(self) -> bool:
+        """Whether an installed engine is measured, and not a step of this project's."""
+        return self.target.partition("-")[0] in ENGINES
 
     @property
     def unit(self) -> SizeUnit:
         """What a size counts."""
-        return SizeUnit.TOKENS if self.target == "llama-prefill" else SizeUnit.REQUESTS
+        tokens = self.target.endswith(("-prefill", "-mixed"))
+        return SizeUnit.TOKENS if tokens else SizeUnit.REQUESTS
 
     @property
     def measuring_order(self) -> tuple[int, ...]:
@@ -99,6 +129,10 @@ class MeasureRow:
     capture_ms includes instantiate_ms. pool_bytes is what the graph holds in a pool of its own;
     pool_growth_bytes what the spec's pool grew by when it was added, in the spec's order. pieces:
     graphs that one step replays; 1 unless captured piecewise.
+
+    Of an engine's step a time is one whole step, its host's part included; *_card_us is the
+    model's part alone by events on the card. beyond_us: a step of the engine with graphs for which
+    it has none. mode, padded: how the engine says it ran the step, and to how many tokens.
     """
 
     size: int
@@ -123,6 +157,11 @@ class MeasureRow:
     achieved_gbps: float | None = None
     pieces: int | None = None
     error: str | None = None
+    eager_card_us: float | None = None
+    replay_card_us: float | None = None
+    beyond_us: float | None = None
+    mode: str | None = None
+    padded: int | None = None
 
 
 def fewer_samples(rows: Sequence[MeasureRow], asked: int) -> bool:
@@ -164,21 +203,23 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class Profile:
-    """A measurement as a document: device, spec and rows."""
+    """A measurement as a document: device, spec and rows; engine: what its start told, if one."""
 
     device: DeviceInfo
     spec: MeasureSpec
     rows: tuple[MeasureRow, ...]
     measured_at: str
     format: int = PROFILE_FORMAT
+    engine: EngineFacts | None = None
 
     @property
     def source(self) -> str:
         """One line for captions: card, model, context, samples, date."""
         samples = samples_text(self.rows, self.spec.samples)
         piecewise = ", piecewise" if self.spec.capture is CaptureMode.PIECEWISE else ""
+        engine = f", measured on {self.engine.title}" if self.engine is not None else ""
         return (
-            f"{self.device.name}, {self.spec.model.name}, "
+            f"{self.device.name}, {self.spec.model.name}{engine}, "
             f"context {self.spec.context_tokens} tokens{piecewise}, "
             f"{samples} samples a row, {self.measured_at[:10]}"
         )

@@ -155,13 +155,15 @@ def _replays(profile: Profile) -> dict[int, float]:
 
 
 def _points(prompts: Profile) -> tuple[IntArray, FloatArray]:
-    """Chunk tokens and their time, replayed where it was, else eager."""
-    pairs = [
-        (row.size, row.replay_us if row.replay_us is not None else row.eager_us)
+    """Chunk tokens and their time: replayed, beyond an engine's largest graph, or eager."""
+    times = {
+        row.size: next(
+            (us for us in (row.replay_us, row.beyond_us, row.eager_us) if us is not None), None
+        )
         for row in prompts.rows
         if row.error is None
-    ]
-    known = [(size, us) for size, us in pairs if us is not None]
+    }
+    known = [(size, us) for size, us in times.items() if us is not None]
     if len(known) < 2:
         raise SettingError(
             f"The profile of prompts of {prompts.device.name} holds {len(known)} measured sizes; a "

@@ -14,7 +14,7 @@ from core.simulation.step_times import weakest
 from core.study.choose import TOLERANCE, Choice, Progress, choose
 from core.study.figures import Beside, ListFigures, ScenarioFigures
 from core.study.study import Study
-from core.study.verdict import Kind, Verdict, verdict
+from core.study.verdict import Kind, Verdict, measure, verdict
 
 MEASURE = "python -m gpu_worker.replay runs both lists on your card with these requests."
 
@@ -176,6 +176,7 @@ def advice_json(advice: Advice) -> dict[str, Any]:
     return {
         "verdict": found.kind.value,
         "sentence": advice.sentence,
+        "measure": measure(found.today),
         "reason": found.reason,
         "sizes": list(found.sizes),
         "today": list(found.today.sizes),

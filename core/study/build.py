@@ -24,8 +24,8 @@ KV_TOKENS = 500_000
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits of the engine; None takes the engine's setting of that name, else the default.
+class EngineLimits:
+    """EngineLimits of the engine; None takes the engine's setting of that name, else the default.
 
     kv_tokens : what the engine has beside today's graphs, as its log says
     """
@@ -40,7 +40,7 @@ def study_of(
     traffic: Trace | StepHistogram,
     engine: EngineChoice,
     prices: Prices,
-    limits: Limits | None = None,
+    limits: EngineLimits | None = None,
     *,
     loads: Sequence[float] = LOADS,
     others: Sequence[Trace] = (),
@@ -53,7 +53,7 @@ def study_of(
     machine : with all its rules, where they are known; else made of the limits
     Raises SettingError, HistogramError for sizes that are no decode steps.
     """
-    machine = machine or machine_of(engine, limits or Limits())
+    machine = machine or machine_of(engine, limits or EngineLimits())
     engine = with_limits(engine, machine)
     accounting = accounting_of(engine, prices, policy)
     return Study(
@@ -120,8 +120,8 @@ def names_limit(settings: Mapping[str, Any], limit: str) -> bool:
     return any(settings.get(name) is not None for name in COMMON[limit])
 
 
-def machine_of(engine: EngineChoice, limits: Limits) -> Machine:
-    """Limits given, else by the engine's settings, else the simulator's defaults."""
+def machine_of(engine: EngineChoice, limits: EngineLimits) -> Machine:
+    """EngineLimits given, else by the engine's settings, else the simulator's defaults."""
     values = _checked_settings(engine)
     seqs = limits.max_num_seqs or _whole(values, "max_num_seqs") or 256
     tokens = limits.max_num_batched_tokens or _whole(values, "max_num_batched_tokens") or 8192

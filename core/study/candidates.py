@@ -6,6 +6,7 @@ simulating it, so none of these is an answer yet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -24,8 +25,12 @@ GAPS = (1.3, 1.15)
 """No size above those seen may be padded by more than these factors: load may bring any of them."""
 LADDER_STEPS = (1.2, 1.3, 1.45, 2.0)
 """Ratios of the hand-made geometric lists."""
-MOST_ADDED = 16
-"""Largest gap of an added size, as a share of its size (1/16), beyond what today's list holds."""
+EXTENSIONS = (17 / 16, 1.125, 1.25)
+"""Ratios of sizes that are added above today's largest."""
+MIXED_TOPS = (1024, 1536, 2048)
+"""How far sizes are added for steps with prefill: beyond, the card's work hides the launches."""
+MIXED_SHARE = 0.02
+"""Of the steps, with prefill and just above today's largest size: worth a try."""
 
 
 def merged_steps(study: Study) -> StepHistogram:
@@ -78,6 +83,7 @@ def candidates(study: Study) -> list[tuple[int, ...]]:
         found += [_ladder(ratio, top, width) for ratio in LADDER_STEPS]
     if today.sizes:
         found += list(_of_today(today, full, width))
+        found += list(_for_prefill(study, today, width))
     return [sizes for sizes in dict.fromkeys(found) if sizes and sizes != today.sizes]
 
 
@@ -85,15 +91,17 @@ def _exact(
     study: Study, seen: StepHistogram, guards: Sequence[int], width: int
 ) -> Iterable[tuple[int, ...]]:
     """The best list of each number of graphs over the merged steps, with these sizes in it."""
-    limits = {"multiple_of": width, "include": tuple(guards)}
     cost = replace(study.cost, unit=SizeUnit.REQUESTS)
+    most = max(NUM_GRAPHS)
+    if len(guards) >= most:
+        return
+    try:
+        found = frontier(seen, max_graphs=most, cost=cost, multiple_of=width, include=tuple(guards))
+    except ProjectError:  # e.g. sizes that are no multiples of the drafts' width
+        return
     for number in NUM_GRAPHS:
-        if number > len(guards):
-            try:
-                found = frontier(seen, max_graphs=number, cost=cost, **limits)
-            except ProjectError:
-                return
-            yield found.points[-1].sizes
+        if number > len(guards) and number >= found.points[0].k:
+            yield found.at(number).sizes
 
 
 def _guards(largest_seen: int, top: int, width: int, gap: float) -> tuple[int, ...]:
@@ -120,17 +128,41 @@ def _of_today(today: Graphs, full: int, width: int) -> Iterable[tuple[int, ...]]
     """Today's list with sizes up to the full load added, thinned, and cut at the full load."""
     sizes = list(today.sizes)
     if full > sizes[-1]:
-        for ratio in (1.0 + 1.0 / MOST_ADDED, 1.125, 1.25):
-            more, size = [], float(sizes[-1])
-            while size < full:
-                size = min(float(full), max(size + width, size * ratio))
-                more.append(int(-(-size // width) * width))
-            yield tuple(sorted({*sizes, *(min(n, full) for n in more)}))
+        yield from (_extended(today.sizes, full, ratio, width) for ratio in EXTENSIONS)
     for keep in (2, 3, 4):
         yield tuple(sorted({*sizes[::keep], sizes[-1]}))
     below = [n for n in sizes if n <= full]
     if below and below[-1] < sizes[-1]:
         yield tuple(sorted({*below, full}))
+
+
+def _for_prefill(study: Study, today: Graphs, width: int) -> Iterable[tuple[int, ...]]:
+    """Today's list with sizes for steps with prefill that are larger than its largest."""
+    steps = study.today.at("x1").mixed
+    if not today.mixed or steps is None:
+        return
+    every = study.today.at("x1").steps
+    for top in MIXED_TOPS:
+        above = (steps.sizes > max(today.mixed)) & (steps.sizes <= top)
+        within = top <= study.machine.max_num_batched_tokens
+        if within and steps.steps[above].sum() >= MIXED_SHARE * every:
+            yield _extended(today.sizes, top, EXTENSIONS[-1], width)
+
+
+def _extended(sizes: tuple[int, ...], top: int, ratio: float, width: int) -> tuple[int, ...]:
+    """The list with sizes up to the top, none more than about `ratio` times the one before."""
+    more, size = [], sizes[-1]
+    while size < top:
+        size = min(top, _round(max(size + width, size * ratio), width))
+        more.append(size)
+    return tuple(sorted({*sizes, *more}))
+
+
+def _round(size: float, width: int) -> int:
+    """Up to a size that cards like: 64s above 512, 16s above 128, whole requests in any case."""
+    step = next((step for above, step in ((512, 64), (128, 16)) if size > above), 1)
+    step = step * width // math.gcd(step, width)
+    return int(-(-size // step) * step)
 
 
 def with_more(study: Study, sizes: tuple[int, ...], scenario: str) -> tuple[int, ...] | None:

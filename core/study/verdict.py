@@ -77,18 +77,26 @@ def _served(today: ListFigures) -> list:
 
 def _to_add(study: Study, good: Sequence[Beside], claim: float, uncovered: float) -> Beside | None:
     """A list with today's sizes and larger ones, where steps run without a graph and that costs."""
-    if uncovered < UNCOVERED or not study.cost.eager_known:
-        return None
     today = study.today
+    decode = uncovered >= UNCOVERED and study.cost.eager_known
     longer = [
         item
         for item in good
         if set(today.sizes) <= set(item.figures.sizes)
-        and item.figures.largest_batch > today.largest_batch
+        and (_longer(item.figures, today) if decode else _deeper(item.figures, today))
         and -min(item.losses.values()) > claim
     ]
     # The shortest of those that gain all but the tolerance of what the best gains.
     return _shortest(longer, lambda item: -min(item.losses.values()))
+
+
+def _longer(figures: ListFigures, today: ListFigures) -> bool:
+    return figures.largest_batch > today.largest_batch
+
+
+def _deeper(figures: ListFigures, today: ListFigures) -> bool:
+    """Steps with prefill on a graph that had none, decode steps as today."""
+    return figures.mixed_top > today.mixed_top and figures.largest_batch == today.largest_batch
 
 
 def _to_use(good: Sequence[Beside], claim: float) -> Beside | None:
@@ -143,23 +151,38 @@ def _made(
     )
 
 
+def measure(today: ListFigures) -> str:
+    """What gains and losses are counted in: TPOT of requests, or the mean decode step."""
+    return "TPOT" if today.scenarios[0].tpot_mean_ms is not None else "the decode step"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
 def _add_reason(found: Beside, today: ListFigures, uncovered: float) -> str:
     where = min(found.losses, key=lambda name: found.losses[name])
+    if found.figures.largest_batch == today.largest_batch:
+        before, after = today.at(where).mixed_coverage, found.figures.at(where).mixed_coverage
+        return (
+            f"Steps with prefill of more than {today.mixed_top:,} tokens run without a graph; with "
+            f"sizes up to {found.figures.mixed_top:,} {_percent(after)} of them have one instead "
+            f"of {_percent(before)}, and {measure(today)} falls by "
+            f"{_percent(-found.losses[where])} in {where}."
+        )
     return (
         f"Steps of more than {today.largest_batch:,} requests run without a graph, "
         f"{_percent(uncovered)} of the decode steps where it is worst; with graphs up to "
-        f"{found.figures.largest_batch:,} TPOT falls by {_percent(-found.losses[where])} "
+        f"{found.figures.largest_batch:,} {measure(today)} falls by "
+        f"{_percent(-found.losses[where])} "
         f"in {where}."
     )
 
 
 def _use_reason(found: Beside, today: ListFigures, uncovered: float) -> str:
     return (
-        f"Mean TPOT falls by {_percent(found.gain)}, and no scenario loses more than "
+        f"In the mean {measure(today)} falls by {_percent(found.gain)}, and no scenario "
+        f"loses more than "
         f"{_percent(max(0.0, found.worst_loss))}."
     )
 
@@ -171,13 +194,14 @@ def _drop_reason(found: Beside, today: ListFigures, uncovered: float) -> str:
         f"{today.startup_s - figures.startup_s:.1f} s of start-up, "
         f"{(today.graph_bytes - figures.graph_bytes) / 2**30:.2f} GiB and "
         f"{figures.kv_tokens - today.kv_tokens:,} KV tokens, for at most "
-        f"{_percent(max(0.0, found.worst_loss))} of TPOT."
+        f"{_percent(max(0.0, found.worst_loss))} of {measure(today)}."
     )
 
 
 def _keep_reason(
     study: Study, choice: Choice, claim: float, best_gain: float, uncovered: float
 ) -> str:
+    today = study.today
     if uncovered >= UNCOVERED and not study.cost.eager_known:
         return (
             f"{_percent(uncovered)} of the decode steps run without a graph, and what that costs "
@@ -187,9 +211,10 @@ def _keep_reason(
         return "Every other list loses in some scenario; none is as good as what runs today."
     if best_gain > claim / 2:
         return (
-            f"The best of {len(choice.tried)} lists gains {_percent(best_gain)} of TPOT, which is "
-            f"less than the step times may be off ({_percent(claim)})."
+            f"The best of {len(choice.tried)} lists gains {_percent(best_gain)} of "
+            f"{measure(today)}, less than the step times may be off ({_percent(claim)})."
         )
     return (
-        f"No list of the {len(choice.tried)} tried gains more than {_percent(best_gain)} of TPOT."
+        f"No list of the {len(choice.tried)} tried gains more than {_percent(best_gain)} of "
+        f"{measure(today)}."
     )

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MODULES = {"llama": "llama", "llama-prefill": "llama_prefill", "callable": "callable"}
 """Target by its name up to the first colon -> module of this package."""
+ENGINE_STEPS = {"vllm": "decode", "vllm-prefill": "prefill", "vllm-mixed": "mixed"}
+"""Steps of installed engines, which gpu_worker.driven measures -> the kind of step."""
 
 
 class Target(Protocol):
@@ -54,10 +56,16 @@ class Target(Protocol):
 
 
 def check_target(name: str) -> str:
-    """The module that builds it. Raises SettingError if there is no target of that name."""
+    """The module that builds it, or that starts its engine.
+
+    Raises SettingError if there is no target of that name.
+    """
     kind = name.partition(":")[0]
+    if name in ENGINE_STEPS:
+        return f"gpu_worker.targets.{name.partition('-')[0]}"
     if kind not in MODULES:
-        raise SettingError(f"Target {name!r} is unknown; use one of {', '.join(MODULES)}.")
+        known = ", ".join((*MODULES, *ENGINE_STEPS))
+        raise SettingError(f"Target {name!r} is unknown; use one of {known}.")
     return f"gpu_worker.targets.{MODULES[kind]}"
 
 

@@ -124,6 +124,24 @@ def test_a_failed_capture_is_explained():
     assert "No capture failure that we know is in 1 line." in at.success[0].value
 
 
+def test_a_failed_capture_shows_its_layer_and_what_to_switch_off():
+    """The page names the layer, and tells in order which flag takes a layer out, at which cost."""
+    at = open_app("diagnose.py")
+    at.text_area(key="config_failure").set_value(
+        "vLLM API server version 0.11.0\n"
+        '  File "/opt/vllm/distributed/device_communicators/custom_all_reduce.py", line 22, in f\n'
+        "    ops.all_reduce(x)\n"
+        "torch.AcceleratorError: CUDA error: an illegal memory access was encountered"
+    ).run()
+    assert not at.exception and not at.error
+    assert at.subheader[0].value == "illegal memory access"
+    assert any("Layer: custom all-reduce, shown by" in c.value for c in at.caption)
+    assert any("Flags (vLLM 0.11.0)" in c.value for c in at.caption)
+    order = at.table[0].value
+    assert order["Flag"].iloc[0] == "--disable-custom-all-reduce"
+    assert order["Flag"].iloc[-1] == "--enforce-eager" and order["Costs"].all()
+
+
 def test_an_example_of_a_failed_capture_is_a_click_away():
     """Whoever has no log sees what an answer looks like: the root cause, not what followed it."""
     at = open_app("diagnose.py")

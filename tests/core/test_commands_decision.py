@@ -192,13 +192,13 @@ def test_tune_prices_prompt_lengths_by_their_tokens(ask, histogram_file):
     assert found["cost"] == pytest.approx(5844 * (1 + 1000 / 305 + 500_500 / 3.7e6), rel=3e-4)
     assert found["cost_source"].startswith("one prompt a step, replay 5,844 µs + 19.2 µs a token")
     assert "a graph of so many tokens" in found["memory_source"]
-    assert "Step times are assumed." in found["advice"][-1]
+    assert found["study"] is None and "no decode steps" in found["advice"][0]
     measured = ask("tune", *prompts, "--profile", "h200-llama-8b")
     assert measured["cost"] == pytest.approx(30_000, rel=0.03)  # 1,024 tokens: 30,262 us
     assert "measured on NVIDIA H200" in measured["cost_source"]
-    # Without a profile slots are counted, and the advice weighs time as assumed.
+    # Without a profile slots are counted.
     slots = ask("tune", *prompts)
-    assert slots["unit"] == "padded slots" and "Step times are assumed." in slots["advice"][-1]
+    assert slots["unit"] == "padded slots" and slots["study"] is None
 
 
 @pytest.mark.parametrize(
@@ -273,4 +273,5 @@ def test_words_for_people(capsys):
     assert main(["break-even", "--capture-us", "600", "--eager-us", "10", "--graph-us", "10"]) == 0
     assert capsys.readouterr().out.strip() == "never: a replay takes as long as an eager step"
     assert main(["tune", "--batches", "1,3,5,8"]) == 0
-    assert "The knee lies at" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Beside the engine's own" in said and "simulated with its graphs" in said

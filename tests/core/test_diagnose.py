@@ -148,6 +148,7 @@ def test_901_alone_points_elsewhere():
     [
         ("Capturing CUDA graphs (decode, FULL):  10%|█", "oom_in_capture"),
         ("Graph capturing finished in 5 secs, took 0.62 GiB", "oom_or_env"),
+        ("Capture cuda graph end. Time elapsed: 5.10 s. mem usage=0.62 GB.", "oom_or_env"),
         ("cudagraph_capture_sizes: [1, 2, 4]", "oom_or_env"),
     ],
 )
@@ -239,6 +240,17 @@ def test_the_command_reads_a_file_and_stdin(tmp_path, capsys, monkeypatch):
     first = from_file["causes"][0]
     assert {"class", "evidence", "line", "cause", "remedy"} <= set(first)
     assert (first["class"], first["site"]["line"]) == ("host_sync", 88)
+
+
+def test_a_step_line_is_not_looked_at_closely(monkeypatch):
+    """Lines that an engine writes at every step are passed over by their words alone."""
+    read: list[str] = []
+    monkeypatch.setattr("core.failures.log_reader._rules", lambda line: read.append(line) or [])
+    diagnose(
+        "[2026-05-28 22:54:01 TP0] Decode batch. #running-req: 3, #token: 9, cuda graph: True\n"
+        "INFO 06-01 10:00:00 [loggers.py:118] Engine 000: Avg prompt throughput: 10.0 tokens/s\n"
+    )
+    assert read == []
 
 
 def test_the_command_for_people(tmp_path, capsys):

@@ -50,7 +50,7 @@ def test_profile_of_real_cpu_times(tmp_path: Path, capsys: pytest.CaptureFixture
         ('{"sizes": [999999999]}', "Size 999,999,999 requests cannot be measured; the bound is"),
         ('{"sizes": [1], "colour": 3}', "unknown field 'colour'; known are"),
         ('{"sizes": [1], "target": 5}', "target is 5; a text is expected"),
-        ('{"sizes": [1], "target": "vllm"}', "Target 'vllm' is unknown; use one of llama,"),
+        ('{"sizes": [1], "target": "trt"}', "Target 'trt' is unknown; use one of llama,"),
         ('{"sizes": [1], "samples": null}', "samples is None; a whole number is expected"),
         ('{"sizes": [1], "samples": 1e400}', "samples is inf; a whole number is expected"),
         ('{"sizes": [1], "warmup": -1}', "warmup is -1; 0 or more is expected"),
@@ -113,7 +113,7 @@ def test_a_disk_that_refuses_is_a_sentence() -> None:
     [
         (["--context", "512,long"], "--context holds 'long'; write whole numbers"),
         (["--sizes", "1,-2"], "--sizes holds '-2'; write whole numbers"),
-        (["--target", "vllm"], "Target 'vllm' is unknown"),
+        (["--target", "trt"], "Target 'trt' is unknown"),
     ],
 )
 def test_bad_options_are_one_sentence(

@@ -27,12 +27,15 @@ SOURCES = (engine_run, decode_table, trtllm_stats, vllm_log, sglang_log, trtllm_
 """Each has `read(source, head) -> Evidence | None`; None: the content is of another kind."""
 
 
-def read_evidence(source: bytes | str | Path | BinaryIO, *, name: str = "") -> Evidence:
+def read_evidence(
+    source: bytes | str | Path | BinaryIO, *, name: str = "", part: str | None = None
+) -> Evidence:
     """Read one file; str and Path are paths on disk. Packed files are unpacked.
 
+    part : which run or archive member to read where a file holds several; None: the first
     Raises FileContentError or UnknownFormatError in one sentence, OSError.
     """
-    opened = open_source(source, name, ReadOptions())
+    opened = open_source(source, name, ReadOptions(part=part))
     try:
         head = Head(opened)
         for module in SOURCES:

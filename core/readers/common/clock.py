@@ -6,6 +6,7 @@ Integers are subtracted before they become floats, so that epoch nanoseconds kee
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ MAX_CHARS = 64
 ABSURD_RPS = 1e4
 """More requests a second than any single trace has: the unit is wrong."""
 
+SLOW_S = 3600
+USUAL_GAP_S = 0.3
+"""Between requests of one server, within a factor of ten either way in published traces."""
+
 _NS_BOUNDS = (np.datetime64("1678-01-01"), np.datetime64("2262-01-01"))
 
 
@@ -31,13 +36,31 @@ def unit_of(typical: float) -> tuple[str, bool]:
     """(unit, whether counted from 1970) of a numeric arrival, by its magnitude.
 
     Above 1e17 nanoseconds, 1e14 microseconds, 1e11 milliseconds, 1e9 seconds since 1970; anything
-    smaller is seconds from some start.
+    smaller is seconds from some start. Large values that more than double within the file are no
+    dates: see `unit_by_spacing`.
     """
     size = abs(typical)
     for bound, unit in ((_EPOCH_NS, "ns"), (_EPOCH_US, "us"), (_EPOCH_MS, "ms"), (_EPOCH_S, "s")):
         if size >= bound:
             return unit, True
     return "s", False
+
+
+def _from_a_start(values: NDArray[Any]) -> bool:
+    """Whether large values are counted from some start: dates of our time do not double."""
+    low, high = float(values.min()), float(values.max())
+    return high >= _EPOCH_S and low < high / 2
+
+
+def unit_by_spacing(values: NDArray[Any]) -> str:
+    """The unit that puts arrivals nearest to USUAL_GAP_S apart; seconds up to SLOW_S apart.
+
+    values : (n,) arrivals counted from some start, in an unknown unit
+    """
+    gap = float(values.max() - values.min()) / max(len(values) - 1, 1)
+    if gap <= SLOW_S:
+        return "s"
+    return min(PER_SECOND, key=lambda unit: abs(math.log(gap / PER_SECOND[unit] / USUAL_GAP_S)))
 
 
 class Clock:
@@ -65,8 +88,9 @@ class Clock:
         if len(values) == 0:
             return np.empty(0)
         if self._origin is None:
-            typical = float(np.median(values))
-            unit, self._epoch = unit_of(typical)
+            unit, self._epoch = unit_of(float(np.median(values)))
+            if self._unit is None and _from_a_start(values):
+                unit, self._epoch = unit_by_spacing(values), False
             self._unit = self._unit or unit
             self._origin = values[0].item()
         scale = PER_SECOND[self._unit or "s"]

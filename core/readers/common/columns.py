@@ -29,7 +29,9 @@ ARRIVAL = (
     "timestamp", "arrival", "arrivaltime", "arrivaltimestamp", "arrivedat", "arrived", "ts", "time",
     "starttime", "startedat", "start", "created", "createdat", "requesttime", "requeststart",
     "requeststarttime", "launchtime", "datetime", "receivedat", "received", "timestampstart",
-    "requestreceivedts", "starttimestamp", "requesttimestamp", "arrivals", "date",
+    "requestreceivedts", "starttimestamp", "requesttimestamp", "arrivals", "date", "started",
+    "sentat", "sent", "submittime", "submittedat", "submitted", "eventtime", "requestts",
+    "requestedat", "gmtcreate", "createtime", "receivets", "receivetime", "apireceivets",
 )  # fmt: skip
 PROMPT = (
     "prompttokens", "inputtokens", "inputlength", "contexttokens", "numprefilltokens", "promptlen",
@@ -90,7 +92,8 @@ def unit_in_name(name: str) -> str | None:
 
 def plain(name: str) -> str:
     """A name as it is compared."""
-    return re.sub(r"[\s_\-.()]+", "", name).lower()
+    key = re.sub(r"[\s_\-.()]+", "", name).lower()
+    return re.sub(r"(?<=.)toks$", "tokens", key)
 
 
 def _arrival_key(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import lzma
 import stat
@@ -14,63 +13,45 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from core.errors import FileContentError
+from core.readers.common.members import GzipMember, MembersReader, xz_member
 
 Opener = Callable[[], BinaryIO]
 
 CHUNK_BYTES = 1 << 20
 SPOOL_BYTES = 32 << 20
 PACKED_CHUNK_BYTES = 64 << 10
-XZ_MEMORY_BYTES = 256 << 20
 RATIO_FLOOR_BYTES = 32 << 20
 MAX_RATIO = 100
 """Past the floor, a stream this many times its packed size is taken for an inflate bomb; logs and
 traces reach 5 to 40."""
 
+MAX_ZIP_LIST_BYTES = 3 << 20
+"""An archive's list of files: about 30,000 names of usual length."""
+_DIRECTORY_BYTES = 5
+"""Where zipfile's end record keeps the length of the list."""
+
 _BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, ValueError)
 
 
-class _XzReader(io.RawIOBase):
-    """Streams of xz one after the other, with a limit on the dictionary's memory."""
-
-    def __init__(self, packed: BinaryIO) -> None:
-        self._packed = packed
-        self._decoder: lzma.LZMADecompressor | None = None
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
-        while True:
-            if self._decoder is None or self._decoder.eof:
-                self._rest = (self._decoder.unused_data if self._decoder else b"") or self._rest
-                self._rest = (self._rest or self._packed.read(CHUNK_BYTES)).lstrip(b"\0")
-                if not self._rest:
-                    return 0
-                self._decoder = lzma.LZMADecompressor(memlimit=XZ_MEMORY_BYTES)
-            data = self._rest
-            if not data and self._decoder.needs_input:
-                data = self._packed.read(CHUNK_BYTES)
-                if not data:
-                    raise EOFError("the stream ends early")
-            self._rest = b""
-            out = self._decoder.decompress(data, len(buffer))
-            if out:
-                buffer[: len(out)] = out
-                return len(out)
-
-
-def _open_zstd(packed: BinaryIO) -> BinaryIO:
+def _open_zstd(packed: BinaryIO, name: str) -> BinaryIO:
     import pyarrow as pa
 
     return pa.CompressedInputStream(pa.PythonFile(packed, mode="r"), "zstd")  # type: ignore[return-value]
 
 
-_CODECS: tuple[tuple[str, bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
-    ("gzip", b"\x1f\x8b", lambda f: gzip.GzipFile(fileobj=f, mode="rb")),  # type: ignore[return-value]
+def _open_gzip(packed: BinaryIO, name: str) -> BinaryIO:
+    return io.BufferedReader(MembersReader(packed, GzipMember, name))
+
+
+def _open_xz(packed: BinaryIO, name: str) -> BinaryIO:
+    return io.BufferedReader(MembersReader(packed, xz_member, name))
+
+
+_CODECS: tuple[tuple[str, bytes, Callable[[BinaryIO, str], BinaryIO]], ...] = (
+    ("gzip", b"\x1f\x8b", _open_gzip),
     ("zstd", b"\x28\xb5\x2f\xfd", _open_zstd),
-    ("bzip2", b"BZh", lambda f: bz2.BZ2File(f)),
-    ("xz", b"\xfd7zXZ\x00", lambda f: io.BufferedReader(_XzReader(f))),
+    ("bzip2", b"BZh", lambda packed, name: bz2.BZ2File(packed)),
+    ("xz", b"\xfd7zXZ\x00", _open_xz),
 )
 
 
@@ -177,7 +158,7 @@ def inflated(packed: Opener, codec: str, name: str, limit: int) -> Opener:
     def opener() -> BinaryIO:
         stream = packed()
         counted = _Counted(stream)
-        inner = decode(io.BufferedReader(counted, PACKED_CHUNK_BYTES))
+        inner = decode(io.BufferedReader(counted, PACKED_CHUNK_BYTES), name)
         capped = CappedReader(inner, codec, name, lambda: counted.taken, limit, (stream,))
         return io.BufferedReader(capped, CHUNK_BYTES)
 
@@ -191,8 +172,10 @@ def zip_members(packed: Opener, name: str) -> list[zipfile.ZipInfo]:
     climbs out.
     """
     try:
-        with packed() as stream, zipfile.ZipFile(stream) as archive:
-            infos = archive.infolist()
+        with packed() as stream:
+            _check_entries(stream, name)
+            with zipfile.ZipFile(stream) as archive:
+                infos = archive.infolist()
     except _BROKEN as error:
         raise FileContentError(f"{name}: the zip archive is damaged; pack it again.") from error
     for info in infos:
@@ -210,6 +193,17 @@ def zip_members(packed: Opener, name: str) -> list[zipfile.ZipInfo]:
         if info.flag_bits & 0x1:
             raise FileContentError(f"{name}: the archive is locked by a password; unpack it first.")
     return sorted(data, key=lambda i: (-i.file_size, i.filename))
+
+
+def _check_entries(stream: BinaryIO, name: str) -> None:
+    """Refuse a long list of files before it is read; the end of an archive says how long it is."""
+    end = zipfile._EndRecData(stream)  # type: ignore[attr-defined]  # pyright: ignore
+    stream.seek(0)
+    if end is not None and end[_DIRECTORY_BYTES] > MAX_ZIP_LIST_BYTES:
+        raise FileContentError(
+            f"{name}: the archive's list of files has {end[_DIRECTORY_BYTES]:,} bytes, more than "
+            f"the {MAX_ZIP_LIST_BYTES:,} that are read; pack the data file alone."
+        )
 
 
 def _is_litter(path: str) -> bool:

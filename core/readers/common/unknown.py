@@ -37,7 +37,8 @@ _TEXTS = (
      "export request metrics"),
     (re.compile(r"^[^\n]{0,60}\b(?:INFO|WARNING|ERROR|DEBUG)\b", re.MULTILINE),
      "a log without a message we know about steps, graphs or lengths; give the engine's own log"),
-    (re.compile(r"\A(?:---\s*\n)?[A-Za-z_]\w*:(?: [^\n]{0,200})?\n(?:[A-Za-z_]\w{0,80}:|[ -])"),
+    (re.compile(r"\A(?:---[ ]*\n)?[A-Za-z_]\w*:(?: [^\n]{0,200})?\n"
+                r"(?:[ ]*(?:- )?[A-Za-z_][\w.-]{0,80}:(?: [^\n]{0,200})?(?:\n|\Z)|[ ]*- )"),
      "YAML; save the report as JSON"),
 )  # fmt: skip
 _HTML = re.compile(r"\s*(?:<!doctype html|<html|<\?xml)", re.IGNORECASE)

@@ -11,6 +11,7 @@ from typing import Any
 
 from core.records import (
     DeviceInfo,
+    EngineFacts,
     MeasureRow,
     MeasureSpec,
     Profile,
@@ -35,18 +36,21 @@ class MeasureJob(JobState):
     now : the size being measured; None when none is
     rows : finished rows by ascending size, also of a job that was cancelled or failed
     device : where; None until the model is loaded
+    engine : what an engine's start told, where one is measured
     """
 
     spec: MeasureSpec
     now: int | None = None
     rows: tuple[MeasureRow, ...] = ()
     device: DeviceInfo | None = None
+    engine: EngineFacts | None = None
 
     def profile(self) -> Profile | None:
         """Rows finished so far as a document; None before the first."""
         if self.device is None or self.rows_at is None:
             return None
-        return Profile(self.device, self.spec, self.rows, iso_utc(self.rows_at))
+        measured_at = iso_utc(self.rows_at)
+        return Profile(self.device, self.spec, self.rows, measured_at, engine=self.engine)
 
     @property
     def title_text(self) -> str:
@@ -84,7 +88,7 @@ def _read(common: Mapping[str, Any], row: Mapping[str, Any], steps: Sequence[Ste
     where = f"job {row['job_id']}"
     spec = spec_from_json(parse_json(row["spec"], where), where)
     opened = outputs(steps, OPEN_STEP)
-    device = from_plain(DeviceInfo, opened[0], f"{where}.device") if opened else None
+    device, engine = _opened(opened[0], where) if opened else (None, None)
     found = [row_from_json(output, where) for output in outputs(steps, BUCKET_STEP)]
     measured = {item.size for item in found}
     left = [size for size in spec.measuring_order if size not in measured]
@@ -98,7 +102,17 @@ def _read(common: Mapping[str, Any], row: Mapping[str, Any], steps: Sequence[Ste
         now=left[0] if running and left else None,
         rows=tuple(sorted(found, key=lambda item: item.size)),
         device=device,
+        engine=engine,
     )
+
+
+def _opened(output: Mapping[str, Any], where: str) -> tuple[DeviceInfo, EngineFacts | None]:
+    """What the first step gave: the device's fields, and beside them an engine's facts."""
+    fields = {name: value for name, value in output.items() if name != "engine"}
+    device = from_plain(DeviceInfo, fields, f"{where}.device")
+    if output.get("engine") is None:
+        return device, None
+    return device, from_plain(EngineFacts, output["engine"], f"{where}.engine")
 
 
 def _choose_queue(speakers: Sequence[WorkerInfo]) -> str:

@@ -176,7 +176,8 @@ def test_spec_02_widest_decode_step() -> None:
     }
     plan = VLLM.plan("0.11.2", settings)
     assert plan.full_load == expect["tokens"]
-    assert plan.sizes[-1] == expect["default_ceiling"]
+    assert plan.configured is not None
+    assert plan.configured[-1] == expect["default_ceiling"]
     runs = uncovered(plan, expect["tokens"])
     assert (runs == ()) is expect["covered"]
     assert runs[0][0] // plan.tokens_per_request - 1 == expect["requests_covered_by_default"]

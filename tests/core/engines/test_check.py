@@ -113,14 +113,41 @@ def test_sizes_without_use() -> None:
 
 
 def test_speculation_multiples_missing() -> None:
-    """Before 0.13 full decode graphs off the multiples are an error, with the exact list."""
+    """Before 0.11.1 full decode graphs off the multiples are an error, with the exact list."""
     settings = {"num_speculative_tokens": 2, "max_num_seqs": 8}
-    report = check(VLLM, "0.11.2", settings, "--cudagraph-capture-sizes 4 8 24")
+    report = check(VLLM, "0.11.0", settings, "--cuda-graph-sizes 4 8 24")
     finding = found(report, "not-a-draft-multiple")
     assert finding.severity is Severity.ERROR
     assert finding.fix.endswith("[6,9,24]}'")
-    fixed = check(VLLM, "0.11.2", settings, finding.fix)
+    fixed = check(VLLM, "0.11.0", settings, finding.fix)
     assert "not-a-draft-multiple" not in ids(fixed)
+
+
+def test_a_models_name_decides_the_list() -> None:
+    """gpt-oss: 3 + 31 + 49 = 83 sizes to 1024, whatever the number of requests; 5 for others."""
+    named = check(VLLM, "0.33.0", None, "--model openai/gpt-oss-120b --max-num-seqs 8")
+    assert (len(named.sizes), named.sizes[-1]) == (83, 1024)
+    other = check(VLLM, "0.33.0", None, "--model meta-llama/Llama-3.1-8B --max-num-seqs 8")
+    assert other.sizes == (1, 2, 4, 8, 16)
+
+
+def test_drafts_round_a_list_of_your_own() -> None:
+    """q = 6, first runner: 1, 2, 4 -> 6, 8 -> 12, 16 -> 18, 32 -> 36, 40 -> 42; 24 and 48 stay."""
+    sizes = "1,2,4,8,16,24,32,40,48"
+    settings = {"max_num_seqs": 8, "num_speculative_tokens": 5, "cudagraph_capture_sizes": sizes}
+    report = check(VLLM, "0.19.1", settings, None)
+    assert report.sizes == (6, 12, 18, 24, 36, 42, 48)
+
+
+def test_advice_for_a_maximum_counts_whole_requests() -> None:
+    """q = 4, maximum 6: the advice is 8, since 6 would give no decode graph beyond 4."""
+    settings = {"max_num_seqs": 6, "num_speculative_tokens": 3}
+    report = check(VLLM, "0.26.0", {**settings, "max_cudagraph_capture_size": 6}, None)
+    fix = found(report, "max-truncated").fix
+    assert fix.endswith("[1,2,4,8]}'")
+    plan = check(VLLM, "0.26.0", settings, fix).plan
+    assert plan is not None
+    assert plan.decode[0].sizes == (4, 8)
 
 
 def test_decode_without_a_full_graph() -> None:
@@ -236,7 +263,7 @@ def test_combination_that_does_not_start() -> None:
 
 def test_unknown_release_is_a_finding() -> None:
     """The nearest rule answers and the report says so."""
-    report = check(VLLM, "0.32.0", None, "--max-num-seqs 8")
+    report = check(VLLM, "0.31.5", None, "--max-num-seqs 8")
     assert "0.31.0" in found(report, "nearest-rule").text
     assert report.version == "0.31.0"
 

@@ -85,18 +85,59 @@ OLDER = [
     ("0.9.2", dict(max_cudagraph_capture_size=257), 35, "1, 2, 4, 8..256/8"),
     ("0.10.2", dict(gpt_oss=True), 83, "1, 2, 4, 8..256/8, 272..1024/16"),
     ("0.11.0", dict(gpt_oss=True), 81, "1, 2, 4, 8..256/8, 272..992/16"),
-    # q = 3: 2 x 16 x 3 = 96 tokens from 0.13, 2 x 16 = 32 before
-    ("0.13.0", dict(max_num_seqs=16, num_speculative_tokens=2), 15, "1, 2, 4, 8..96/8"),
-    ("0.11.2", dict(max_num_seqs=16, num_speculative_tokens=2), 7, "1, 2, 4, 8..32/8"),
+    # q = 3: 2 x 16 x 3 = 96 tokens from 0.13, 2 x 16 = 32 before; then multiples of 3: 8 -> 9,
+    # 16 -> 18, ..., and 32 -> 33 is above 32
+    (
+        "0.13.0",
+        dict(max_num_seqs=16, num_speculative_tokens=2),
+        14,
+        "3, 6, 9, 18, 24, 33, 42, 48, 57, 66, 72, 81, 90, 96",
+    ),
+    ("0.11.2", dict(max_num_seqs=16, num_speculative_tokens=2), 5, "3, 6, 9, 18, 24"),
+    ("0.11.1", dict(max_num_seqs=256), 51, DEFAULT),
+    # the cards count beside the drafts in 0.11.1: multiples of 4
+    (
+        "0.11.1",
+        dict(max_num_seqs=8, num_speculative_tokens=1, tensor_parallel_size=4),
+        3,
+        "4, 8, 16",
+    ),
+    # 1, 2 and 4 whatever the maximum
+    ("0.11.0", dict(max_cudagraph_capture_size=1), 3, "1, 2, 4"),
+    ("0.11.1", dict(max_cudagraph_capture_size=1), 1, "1"),
+    # gpt-oss: 1024 whatever the number of requests, unless a maximum is given
+    ("0.33.0", dict(gpt_oss=True, max_num_seqs=8), 83, "1, 2, 4, 8..256/8, 272..1024/16"),
+    ("0.11.1", dict(gpt_oss=True, max_num_seqs=8), 83, "1, 2, 4, 8..256/8, 272..1024/16"),
+    ("0.33.0", dict(gpt_oss=True, max_cudagraph_capture_size=16), 5, "1, 2, 4, 8, 16"),
+    # 0.24 rounds the list of the second runner too, 0.25 its decode graphs only
+    (
+        "0.24.0",
+        dict(max_num_seqs=4, num_speculative_tokens=2, runner="v2"),
+        5,
+        "3, 6, 9, 18, 24",
+    ),
+    (
+        "0.25.1",
+        dict(max_num_seqs=4, num_speculative_tokens=2, runner="v2"),
+        6,
+        "1, 2, 4, 8, 16, 24",
+    ),
     # exact decode sizes entered with 0.29, max_num_seqs itself with 0.31
     ("0.26.0", dict(max_num_seqs=4, num_speculative_tokens=2), 6, "1, 2, 4, 8, 16, 24"),
     ("0.29.0", dict(max_num_seqs=4, num_speculative_tokens=2), 9, "1, 2, 3, 4, 6, 8, 12, 16, 24"),
     ("0.30.0", dict(max_num_seqs=100), 28, "1, 2, 4, 8..200/8"),
     ("0.31.0", dict(max_num_seqs=100), 29, "1, 2, 4, 8..96/8, 100, 104..200/8"),
-    # max_num_batched_tokens itself from 0.23, the cap of 1024 from 0.29
+    # max_num_batched_tokens itself from 0.20, the cap of 1024 from 0.28
     ("0.19.1", dict(max_num_batched_tokens=300), 37, "1, 2, 4, 8..256/8, 272, 288"),
     ("0.23.0", dict(max_num_batched_tokens=300), 38, "1, 2, 4, 8..256/8, 272, 288, 300"),
-    ("0.26.0", dict(max_num_seqs=1024, compute_capability=10.0), 51, DEFAULT),
+    ("0.20.2", dict(max_num_batched_tokens=300), 38, "1, 2, 4, 8..256/8, 272, 288, 300"),
+    ("0.27.1", dict(max_num_seqs=1024, compute_capability=10.0), 51, DEFAULT),
+    (
+        "0.28.0",
+        dict(max_num_seqs=1024, compute_capability=10.0),
+        83,
+        "1, 2, 4, 8..256/8, 272..1024/16",
+    ),
     ("0.15.1", dict(performance_mode="interactivity"), 51, DEFAULT),
     ("0.8.5", dict(runner="v0", max_num_seqs=20), 6, "1, 2, 4, 8, 16, 24"),
     ("0.8.5", dict(runner="v0", max_num_seqs=3), 3, "1, 2, 4"),
@@ -220,8 +261,8 @@ def test_first_runner_replaces_the_whole_list() -> None:
         ),
         (
             {"attention_support": "never", "cudagraph_mode": "FULL_DECODE_ONLY"},
-            [],
-            [],
+            ["piecewise"],
+            ["piecewise"],
         ),
     ],
 )

@@ -1,0 +1,1 @@
+"""An installed engine as the thing measured: started in a child, stepped, timed and killed."""
