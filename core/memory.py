@@ -162,16 +162,19 @@ def capacity_curve(
     bytes_per_token: float,
     tokens_per_request: float,
     block_size_tokens: int = BLOCK_SIZE_TOKENS,
+    takes_kv: bool = True,
 ) -> CapacityCurve:
     """KV tokens, blocks and requests that each set leaves; an empty set is "no graphs".
 
     free_bytes : for graphs and KV cache together [bytes]
+    takes_kv : False for an engine whose graphs live in memory that its KV cache leaves alone
     Raises SettingError, CaptureSizesError.
     """
     whole = whole_kv_tokens(free_bytes, bytes_per_token, block_size_tokens)
     _checked("Tokens a request", tokens_per_request, above=True)
     taken = np.array([graph_bytes(s, memory, policy) if len(s) else 0.0 for s in sets])
-    left = [kv_tokens(free_bytes - used, bytes_per_token, block_size_tokens) for used in taken]
+    lost = taken if takes_kv else np.zeros(len(taken))
+    left = [kv_tokens(free_bytes - used, bytes_per_token, block_size_tokens) for used in lost]
     tokens = np.array([tokens for _, tokens in left], np.int64)
     # A request holds whole blocks.
     per_request = held_tokens(tokens_per_request, block_size_tokens) // block_size_tokens

@@ -12,12 +12,14 @@ from app.charts.padding import (
 )
 from app.deciding.edit_view import show_editable
 from app.deciding.export_view import export_view
+from app.deciding.verdict_view import verdict_section
 from app.deciding.worth_view import worth_section
 from app.drawing.markdown_text import as_text
 from app.drawing.tables import comparison_rows
 from app.drawing.views import table, traffic_caption
 from app.inputs import sets as inputs
 from app.inputs.cost import steps_cost
+from app.inputs.memory import pool_policy
 from app.report.button import report_button
 from app.web.page_end import end_page
 from app.workload import traffic
@@ -36,8 +38,13 @@ found = traffic.current_traffic()
 assert found is not None
 traffic_caption(found)
 workload = state.session().workload
-sets = inputs.set_inputs(found.histogram, workload.reading.captured if workload else None)
+assert workload is not None
+verdict_place = st.container()  # filled last: it takes longest, and what is below need not wait
+st.subheader("Bucket sets side by side", anchor=False)
+sets = inputs.set_inputs(found.histogram, workload.reading.captured)
 if not sets:
+    with verdict_place:
+        verdict_section(workload)
     st.info("Choose at least one bucket set to see what it pads.")
     end_page()
 
@@ -59,7 +66,7 @@ if not views:
     end_page()
 sets = [v.bucket_set for v in views]
 step_us = [compute.step_us(run, view.cost) for run in runs]
-taken = [compute.graph_bytes(s.sizes, view.memory) for s in sets]
+taken = [compute.graph_bytes(s.sizes, view.memory, pool_policy()) for s in sets]
 steps = found.histogram
 times, memory = view.cost.origin.value, view.memory.origin.value
 origin = f"steps {steps.origin.value}; step times {times}, graph memory {memory}"
@@ -91,5 +98,7 @@ try:
     worth_section(steps, views, view)
 except ProjectError as error:
     st.warning(str(error))
-export_view(sets)
+export_view(sets, steps.unit)
 report_button(found, sets)
+with verdict_place:
+    verdict_section(workload)

@@ -10,6 +10,7 @@ from app.drawing.views import chart, table
 from app.inputs import sets as inputs
 from app.inputs.cost import steps_cost
 from app.inputs.memory import memory_inputs
+from app.inputs.running_engine import graphs_effect_words
 from app.web.page_end import end_page
 from app.workload import traffic
 from app.workload.account_view import show_accounts
@@ -29,8 +30,11 @@ try:
     choice = memory_inputs(workload)
     view = steps_cost(found.histogram)
     best = compute.best_frontier(found.histogram)
-    curves = compute.capacity_curves(best, choice, view.memory)
-    marks = [compute.capacity_mark(s, state.colour_of(s.name), choice, view.memory) for s in sets]
+    curves = compute.capacity_curves(best, choice, view.memory, view.private_memory, view.takes_kv)
+    marks = [
+        compute.capacity_mark(s, state.colour_of(s.name), choice, view.memory, view.takes_kv)
+        for s in sets
+    ]
 except ProjectError as error:
     st.error(str(error))
     end_page()
@@ -43,5 +47,6 @@ st.caption(
     f"{choice.tokens_per_request:,.0f} tokens holds {held_tokens(choice.tokens_per_request):,}: "
     f"whole KV blocks of {BLOCK_SIZE_TOKENS} tokens."
 )
+st.caption(as_text(graphs_effect_words()))
 table(capacity_rows(marks), "capacity_table", origin)
 show_accounts(sets, view.memory, marks)

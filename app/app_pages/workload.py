@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import state
 from app.charts.lengths import steps_figure
+from app.deciding.verdict_view import verdict_line
 from app.drawing.markdown_text import as_text
 from app.drawing.views import chart
 from app.serving.inputs import arrival_inputs, serving_inputs
@@ -62,3 +63,4 @@ st.caption(f"{counted(found.histogram.total_steps, 'steps')}, {as_text(found.not
 if found.simulation is not None:
     for sentence in found.simulation.notes:
         st.caption(sentence)
+verdict_line(workload)

@@ -1,4 +1,4 @@
-"""Cached calls into core; st.cache_data lives in this room alone."""
+"""Cached calls into core; caches live in this room and in app/study alone."""
 
 from app.compute.calibration import calibration
 from app.compute.cost import (
@@ -6,12 +6,14 @@ from app.compute.cost import (
     cost_view,
     graph_bytes,
     model_config,
+    prices_of,
     profiles_that_ship,
     profiles_to_compare,
     steps_view,
     tokens_view,
 )
 from app.compute.decision import (
+    EAGER_UNKNOWN,
     MAX_GRAPHS,
     Replayed,
     best_frontier,
@@ -32,7 +34,6 @@ from app.compute.deployments import deployments
 from app.compute.engines import (
     EngineDefault,
     checked,
-    engine_buckets,
     engine_default,
     engine_memory,
     exported,
@@ -54,6 +55,7 @@ from app.compute.traffic import (
 
 __all__ = [
     "CostView",
+    "EAGER_UNKNOWN",
     "EngineDefault",
     "MAX_GRAPHS",
     "Replayed",
@@ -70,7 +72,6 @@ __all__ = [
     "cost_view",
     "curves",
     "deployments",
-    "engine_buckets",
     "engine_default",
     "engine_memory",
     "example_reading",
@@ -83,6 +84,7 @@ __all__ = [
     "model_config",
     "model_in_memory",
     "padding_by_engine",
+    "prices_of",
     "profiles_that_ship",
     "profiles_to_compare",
     "reading",

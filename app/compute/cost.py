@@ -11,15 +11,17 @@ from typing import Any
 import streamlit as st
 
 from app.compute.hashing import HASH
-from app.inputs.cost_choice import CostChoice
+from app.inputs.cost_choice import CostChoice, Roofline
 from core import memory as memory_core
 from core.cards import card_named
 from core.cost.family import family_of
 from core.cost.of_tokens import cost_by_tokens, decodes, memory_by_tokens
-from core.errors import ModelConfigError
+from core.errors import ModelConfigError, ProjectError
+from core.model.shape import shape_of_config
 from core.profiles import comparison_profiles, shipped_profiles
 from core.records import (
     GraphMemory,
+    ModelShape,
     PoolPolicy,
     Profile,
     SizeUnit,
@@ -27,12 +29,9 @@ from core.records import (
     StepHistogram,
 )
 from core.roofline import roofline_step_cost
-from core.simulate import PrefillCost, family_times
-from core.step_cost import (
-    assumed_graph_memory,
-    assumed_step_cost,
-    memory_from_profile,
-)
+from core.simulate import PrefillCost
+from core.step_cost import assumed_step_cost
+from core.study.prices import Prices, assumed_prices, prices_of_family, prices_of_model
 
 
 @st.cache_resource
@@ -51,6 +50,8 @@ def profiles_to_compare() -> Mapping[str, Profile]:
 class CostView:
     """The step cost and graph memory in use.
 
+    memory : for the chosen pool; private_memory : for private pools, None: the same
+    takes_kv : whether the engine's graphs leave fewer KV tokens
     prefill : None leaves it to the simulation
     prompts : prefill chunks measured for the same model and card
     """
@@ -60,30 +61,50 @@ class CostView:
     memory: GraphMemory
     prefill: PrefillCost | None = None
     prompts: Profile | None = None
+    private_memory: GraphMemory | None = None
+    takes_kv: bool = True
+
+
+def cost_view(choice: CostChoice) -> CostView:
+    """From a profile, a fitted model, a roofline or the assumption. Raises InputError."""
+    found = prices_of(choice)
+    return CostView(choice.name, found.cost, found.memory, found.prefill, found.prompts)
 
 
 @st.cache_data(max_entries=16, hash_funcs=HASH)
-def cost_view(choice: CostChoice) -> CostView:
-    """From a profile, a fitted model, a roofline or the assumption. Raises InputError."""
+def prices_of(choice: CostChoice) -> Prices:
+    """Step times, graph memory and model of the same choice, and how far off they may be.
+
+    Raises InputError.
+    """
     if choice.profile is not None:
         family = family_of(choice.profile, choice.relatives)
-        cost, prefill = family_times(family, choice.context_tokens)
-        memory = memory_from_profile(choice.profile)
-        return CostView(choice.name, cost, memory, prefill, family.prompts)
+        return prices_of_family(family, choice.context_tokens, name=choice.name)
     if choice.model is not None:
-        model = choice.model
-        return CostView(choice.name, model.cost, assumed_graph_memory(), model.prefill)
+        return prices_of_model(choice.model)
     if choice.roofline is not None:
-        roofline = choice.roofline
-        cost = roofline_step_cost(
-            model_config(roofline.config_text),
-            card_named(roofline.card),
-            context_tokens=roofline.context_tokens,
-            tp=roofline.tp,
-        )
-        return CostView(choice.name, cost, assumed_graph_memory())
+        return _roofline_prices(choice.name, choice.roofline)
     terms = asdict(choice.assumption) if choice.assumption else {}
-    return CostView(choice.name, assumed_step_cost(**terms), assumed_graph_memory())
+    return assumed_prices(assumed_step_cost(**terms), choice.name)
+
+
+def _roofline_prices(name: str, roofline: Roofline) -> Prices:
+    """An estimate for the model and card, taken to be no surer than the assumption."""
+    config = model_config(roofline.config_text)
+    cost = roofline_step_cost(
+        *(config, card_named(roofline.card)),
+        context_tokens=roofline.context_tokens,
+        tp=roofline.tp,
+    )
+    return replace(assumed_prices(cost, name), shape=_shape(config, roofline.tp))
+
+
+def _shape(config: Mapping[str, Any], tp: int) -> ModelShape | None:
+    """None for a model whose shape the step has not: its KV cache is not known either."""
+    try:
+        return shape_of_config(config, tensor_parallel=tp).shape
+    except ProjectError:
+        return None
 
 
 def steps_view(choice: CostChoice, steps: StepHistogram, max_rows: int) -> CostView:
@@ -121,9 +142,6 @@ def model_config(text: str) -> Mapping[str, Any]:
 
 
 @st.cache_data(max_entries=64, hash_funcs=HASH)
-def graph_bytes(
-    sizes: tuple[int, ...],
-    memory: GraphMemory,
-    policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
-) -> float:
+def graph_bytes(sizes: tuple[int, ...], memory: GraphMemory, policy: PoolPolicy) -> float:
+    """Device memory of these graphs; no policy is assumed, or one page would show two [bytes]."""
     return memory_core.graph_bytes(sizes, memory, policy)

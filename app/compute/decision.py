@@ -22,7 +22,7 @@ from core.choice.check import check_choice
 from core.choice.holdout import HeldOut, hold_out, split_trace
 from core.choice.trade_off import TradeOff, lost_us_by_size, trade_off, trade_point, with_marks
 from core.cost.mean_step import mean_step_us
-from core.errors import CostUnitError
+from core.errors import CostUnitError, SettingError
 from core.padding import PaddingReport, padding_report
 from core.records import (
     BucketSet,
@@ -39,6 +39,11 @@ from core.step_cost import capture_ms_at
 from core.verdicts import UPTIME_S
 
 MAX_GRAPHS = 64
+EAGER_UNKNOWN = (
+    "These step times hold no eager step, so what a graph saves against none is not known. Fit "
+    "them with eager steps (Calibrate page, a second run with enforce_eager), or choose a profile."
+)
+"""In place of any comparison with running without graphs."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,12 @@ def bucket_break_even(
     restore_ms: float | None = None,
     engine: EngineChoice | None = None,
 ) -> SetBreakEven:
-    """By the rule of the engine whose own list this is, else by rounding up. Raises InputError."""
+    """By the rule of the engine whose own list this is, else by rounding up.
+
+    Raises InputError; SettingError where no eager step is known, against which it is weighed.
+    """
+    if not cost.eager_known:
+        raise SettingError(EAGER_UNKNOWN)
     weigh = partial(weigh_buckets, uptime_s=uptime_s, restore_ms=restore_ms)
     if engine is None:
         return weigh(histogram, sizes, cost)

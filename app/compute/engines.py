@@ -14,7 +14,7 @@ from core.engines import ENGINES
 from core.engines.check import CheckReport, check
 from core.engines.export import Export, export
 from core.engines.memory import MemoryAccount, graph_cost
-from core.engines.padding import EnginePadding, decode_buckets, engine_padding
+from core.engines.padding import EnginePadding, engine_padding
 from core.engines.plan import StepKind
 from core.records import (
     GraphMemory,
@@ -56,21 +56,6 @@ def padding_by_engine(choice: EngineChoice, histogram: StepHistogram) -> EngineP
     report = checked(choice, None)
     engine = ENGINES[choice.engine]
     return engine_padding(engine, histogram, None, report.version, report.settings)
-
-
-@st.cache_data(max_entries=32, hash_funcs=HASH)
-def engine_buckets(
-    choice: EngineChoice, max_num_seqs: int, tokens_per_request: int
-) -> tuple[int, ...] | None:
-    """What decode steps of 0 to max_num_seqs requests replay by the engine's own rule; -1 eager.
-
-    None where the engine counts otherwise than with so many tokens a request. Raises InputError.
-    """
-    report = checked(choice, None)
-    engine = ENGINES[choice.engine]
-    sizes, buckets = decode_buckets(engine, max_num_seqs, report.version, report.settings)
-    counts_alike = int(sizes[-1]) == max_num_seqs * tokens_per_request
-    return tuple(buckets.tolist()) if counts_alike else None
 
 
 def engine_memory(

@@ -32,16 +32,29 @@ def model_in_memory(config_text: str, tp: int) -> memory_core.ModelMemory:
 
 @st.cache_data(max_entries=16, hash_funcs=HASH)
 def capacity_curves(
-    best: Frontier, choice: MemoryChoice, memory: GraphMemory
+    best: Frontier,
+    choice: MemoryChoice,
+    memory: GraphMemory,
+    private: GraphMemory | None,
+    takes_kv: bool,
 ) -> list[memory_core.CapacityCurve]:
-    """KV left beside the best sets of 0, 1, 2 ... graphs: the chosen pool and private pools."""
+    """KV left beside the best sets of 0, 1, 2 ... graphs: the chosen pool and private pools.
+
+    private : graph memory in private pools; None: the same as in the chosen one
+    takes_kv : whether the engine's graphs leave fewer KV tokens
+    """
     sets = [(), *(point.sizes for point in best.points)]
-    policies = dict.fromkeys([choice.policy, PoolPolicy.PRIVATE])
-    return [_capacity(sets, choice, memory, policy) for policy in policies]
+    curves = {PoolPolicy.PRIVATE: private or memory} | {choice.policy: memory}
+    policies = dict.fromkeys([choice.policy, *curves])
+    return [_capacity(sets, choice, curves[policy], policy, takes_kv) for policy in policies]
 
 
 def _capacity(
-    sets: Sequence[Sequence[int]], choice: MemoryChoice, memory: GraphMemory, policy: PoolPolicy
+    sets: Sequence[Sequence[int]],
+    choice: MemoryChoice,
+    memory: GraphMemory,
+    policy: PoolPolicy,
+    takes_kv: bool,
 ) -> memory_core.CapacityCurve:
     return memory_core.capacity_curve(
         sets,
@@ -50,14 +63,19 @@ def _capacity(
         policy=policy,
         bytes_per_token=choice.kv_bytes_per_token,
         tokens_per_request=choice.tokens_per_request,
+        takes_kv=takes_kv,
     )
 
 
 def capacity_mark(
-    bucket_set: BucketSet, colour: str, choice: MemoryChoice, memory: GraphMemory
+    bucket_set: BucketSet,
+    colour: str,
+    choice: MemoryChoice,
+    memory: GraphMemory,
+    takes_kv: bool,
 ) -> CapacityMark:
     """What one set's graphs take and leave, for its point on the chart."""
-    curve = _capacity([bucket_set.sizes], choice, memory, choice.policy)
+    curve = _capacity([bucket_set.sizes], choice, memory, choice.policy, takes_kv)
     return CapacityMark(
         bucket_set.name,
         len(bucket_set),

@@ -8,9 +8,10 @@ import streamlit as st
 from app import compute, state
 from app.drawing.views import clickable_chart
 from app.inputs import sets as inputs
+from app.inputs.memory import pool_policy
 from app.inputs.parsing import parse_sizes
 from core.errors import ProjectError
-from core.records import BucketSet, PoolPolicy, StepHistogram
+from core.records import BucketSet, StepHistogram
 
 
 def show_editable(
@@ -39,8 +40,7 @@ def _what_changed(histogram: StepHistogram, view: compute.CostView) -> str | Non
     try:
         old = BucketSet("My list", parse_sizes(str(before)))
         new = BucketSet("My list", parse_sizes(text))
-        policy = state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST)
-        sentence = compute.change(histogram, old, new, view.cost, view.memory, policy)
+        sentence = compute.change(histogram, old, new, view.cost, view.memory, pool_policy())
     except ProjectError:
         sentence = None  # the list is being typed; its own warning says what is wrong with it
     values["own_sentence"] = sentence

@@ -9,16 +9,23 @@ import streamlit as st
 from app import compute, state
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
+from app.study import NO_DECODES
 from core.engines import ENGINES
 from core.errors import ProjectError
-from core.records import BucketSet
+from core.records import BucketSet, SizeUnit
 
 NEWEST = "newest known"
 
 
-def export_view(sets: Sequence[BucketSet]) -> None:
-    """Set, engine and release; the setting in each form there is, with what would be altered."""
+def export_view(sets: Sequence[BucketSet], unit: SizeUnit) -> None:
+    """Set, engine and release; the setting in each form there is, with what would be altered.
+
+    unit : of the steps that the sets are for; lengths are no decode sizes, which engines' lists are
+    """
     st.subheader("Paste it into your engine", anchor=False)
+    if unit is SizeUnit.LENGTH:
+        st.info(NO_DECODES)
+        return
     left, middle, right = st.columns(3)
     picked = inputs.export_choice(left, sets)
     middle.selectbox(

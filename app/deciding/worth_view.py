@@ -1,4 +1,4 @@
-"""Are more graphs worth it: the trade-off, clickable, and the advice that follows from it."""
+"""Are more graphs worth it: the trade-off, clickable, and what is amiss with each set."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from app.charts.trade_off import AXES, trade_off_figure
 from app.deciding.best_choice import best_choice
 from app.deciding.next_graph_view import next_graph_section
 from app.deciding.trust_view import trust_section
+from app.drawing.markdown_text import as_text
 from app.drawing.views import chart, clickable_chart
 from app.inputs import sets as inputs
-from core.choice.advice import advice
+from core.choice.advice import set_facts
 from core.choice.trade_off import TradeOff
 from core.errors import ProjectError
 from core.records import BucketSet, StepHistogram
@@ -26,7 +27,7 @@ ENGINES_SHOWN = ("vllm", "sglang", "trtllm")
 def worth_section(
     histogram: StepHistogram, views: Sequence[SetView], view: compute.CostView
 ) -> None:
-    """The chart judged by slots or by time, advice in words, and whether to trust it."""
+    """The chart judged by slots or by time, what is amiss with a set, and whether to trust it."""
     st.subheader("Are more graphs worth it?", anchor=False)
     left, right = st.columns(2)
     left.segmented_control(
@@ -51,9 +52,8 @@ def worth_section(
     trade = compute.weighed(
         *(histogram, sets, best, view.cost, view.memory), inputs.engines_of(sets)
     )
-    for sentence in advice(trade):
-        st.markdown(f"- {sentence}")
-    st.caption(f"Step times, memory and start-up in this advice are {trade.origin}.")
+    for sentence in set_facts(trade):
+        st.markdown(f"- {as_text(sentence)}")
     trust_section(histogram, best)
 
 

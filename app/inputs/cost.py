@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app import compute, state, theme
 from app.calibrating.fitted_models import fitted_models
 from app.drawing.markdown_text import as_text
 from app.inputs.cost_choice import Assumption, CostChoice, Roofline
-from app.inputs.memory import model_config_text
+from app.inputs.memory import model_config_text, pool_policy
+from app.inputs.running_engine import graph_memory, graphs_take_kv
 from app.measuring.known_profiles import family, known_profiles, profile_choice
 from core.cards import CARDS
 from core.cost.of_prefill import can_price
 from core.cost.of_tokens import MAX_ROWS, decodes
-from core.records import Profile, SizeUnit, StepHistogram
+from core.records import PoolPolicy, Profile, SizeUnit, StepHistogram
+from core.study.prices import Prices
 
 ASSUMED = "Assumed: memory-bound 8B decode step"
 ROOFLINE = "Estimated: roofline of model and card"
@@ -85,14 +89,28 @@ def _context_input(name: str) -> None:
 
 def chosen_cost() -> compute.CostView:
     """The step cost last chosen, of decode steps: what simulations take. Raises InputError."""
-    return compute.cost_view(_choice())
+    prices = chosen_prices()
+    return replace(
+        compute.cost_view(_choice()),
+        memory=graph_memory(prices, pool_policy()),
+        private_memory=graph_memory(prices, PoolPolicy.PRIVATE),
+        takes_kv=graphs_take_kv(),
+    )
+
+
+def chosen_prices() -> Prices:
+    """The same choice with how far off it may be, and the model it is of. Raises InputError."""
+    return compute.prices_of(_choice())
 
 
 def steps_cost(steps: StepHistogram) -> compute.CostView:
     """The same choice as it prices these steps: by rows, or by tokens where they may hold prompts.
 
-    Raises InputError.
+    Graphs of decode steps take what the engine's own do, in the study and on every page; those of
+    prompts alone what was measured of such. Raises InputError.
     """
+    if decodes(steps):
+        return chosen_cost()
     return compute.steps_view(_choice(), steps, _max_rows())
 
 

@@ -86,9 +86,14 @@ def chosen_memory(workload: state.Workload | None) -> MemoryChoice:
         _free_bytes(model),
         model.kv_bytes_per_token,
         state.value("tokens_per_request", typical_tokens(workload)),
-        state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST),
+        pool_policy(),
         KV_ORIGIN,
     )
+
+
+def pool_policy() -> PoolPolicy:
+    """How graphs share memory, as last chosen; for every page."""
+    return state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST)
 
 
 def kv_tokens_before_graphs() -> int:

@@ -15,6 +15,7 @@ from app.inputs.cost import steps_cost
 from app.inputs.engine_choice import EngineChoice
 from app.inputs.engine_defaults import engine_default, shared_settings
 from app.inputs.parsing import parse_sizes
+from app.inputs.running_engine import today
 from app.workload.other_traffic import other_inputs, with_others
 from core.engines import ENGINES
 from core.errors import ProjectError, SettingError
@@ -33,11 +34,6 @@ OWN_SIZES = "1, 2, 4, 8, 16, 32, 64, 128, 256"
 def own_sizes() -> str:
     """My list, as typed."""
     return str(state.value("own_sizes", OWN_SIZES))
-
-
-def today() -> EngineChoice | None:
-    """The engine as set on the Engine page, once it captures something."""
-    return state.session().values.get("engine_choice")
 
 
 def engine_of(bucket_set: BucketSet) -> EngineChoice | None:

@@ -15,11 +15,13 @@ from app.report.engine_sections import (
     setting_section,
 )
 from app.report.traffic_sections import cost_section, workload_section
+from app.report.verdict_section import verdict_section
 from app.report.work import Work
 from core.errors import ProjectError
 
 SECTIONS: tuple[tuple[str, Callable[[Work], Section | None]], ...] = (
-    ("The best choice, and why", choice_section),
+    ("What to run", verdict_section),
+    ("The best sets for these steps", choice_section),
     ("Bucket sets", sets_section),
     ("Setting to paste", setting_section),
     ("Break-even", break_even_section),

@@ -10,6 +10,7 @@ import streamlit as st
 from app import compute, state
 from app.deciding.best_choice import best_choice
 from app.deciding.export_view import NEWEST
+from app.deciding.verdict_view import study_at_once
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
 from app.inputs.cost import chosen_cost, measured_profile, steps_cost
@@ -94,6 +95,7 @@ def _work(workload: state.Workload, found: Traffic, sets: Sequence[BucketSet]) -
         served=_served(workload, found, sets, chosen_cost()),
         engine=inputs.today(),
         export=_export(sets),
+        study=study_at_once(workload),
     )
 
 

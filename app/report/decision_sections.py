@@ -11,7 +11,7 @@ from app.charts.trade_off import trade_off_figure
 from app.drawing.tables import comparison_rows, verdict_rows
 from app.report.document import Block, Chart, Facts, Section, Table, said
 from app.report.work import Work
-from core.choice.advice import advice
+from core.choice.advice import set_facts
 from core.choice.trade_off import TradeOff
 from core.errors import ProjectError
 from core.text.counting import counted
@@ -28,7 +28,8 @@ def sets_section(work: Work) -> Section:
     runs = _replayed(work)
     views = [view for view, _ in runs]
     step_us = [compute.step_us(run, work.view.cost) for _, run in runs]
-    taken = [compute.graph_bytes(v.bucket_set.sizes, work.view.memory) for v in views]
+    memory, policy = work.view.memory, work.best.policy
+    taken = [compute.graph_bytes(v.bucket_set.sizes, memory, policy) for v in views]
     lists = [
         {"bucket set": v.bucket_set.name, "sizes": ", ".join(map(str, v.bucket_set.sizes))}
         for v in views
@@ -77,8 +78,8 @@ def choice_section(work: Work) -> Section:
     else:
         colours = {item.bucket_set.name: item.colour for item in work.sets}
         blocks.append(Chart(trade_off_figure(trade, colours)))
-        blocks.append(said(*advice(trade)))
-    return Section("The best choice, and why", tuple(blocks), origin_words(work))
+        blocks.append(said(*set_facts(trade)))
+    return Section("The best sets for these steps", tuple(blocks), origin_words(work))
 
 
 def _trade(work: Work) -> TradeOff:

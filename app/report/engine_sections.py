@@ -9,19 +9,23 @@ from app.drawing.tables import capacity_rows
 from app.report.document import Block, Chart, Code, Facts, Section, Table, said
 from app.report.work import Work
 from app.serving.tables import served_rows
+from app.study import NO_DECODES
 from core.engines import ENGINES
 from core.engines.plan import Finding
-from core.errors import ProjectError, SettingError
+from core.errors import HistogramError, ProjectError, SettingError
+from core.records import SizeUnit
 
 
 def memory_section(work: Work) -> Section:
     """The KV cache that each set leaves. Raises SettingError where no model is known."""
-    choice, memory = work.memory, work.view.memory
+    choice, memory, takes_kv = work.memory, work.view.memory, work.view.takes_kv
     if choice is None:
         raise SettingError("The Memory page's model cannot be read, so no KV cache is computed.")
     best = compute.best_frontier(work.traffic.histogram)
-    curves = compute.capacity_curves(best, choice, memory)
-    marks = [compute.capacity_mark(s.bucket_set, s.colour, choice, memory) for s in work.sets]
+    curves = compute.capacity_curves(best, choice, memory, work.view.private_memory, takes_kv)
+    marks = [
+        compute.capacity_mark(s.bucket_set, s.colour, choice, memory, takes_kv) for s in work.sets
+    ]
     blocks: list[Block] = [
         Facts(
             {
@@ -61,7 +65,9 @@ def serving_section(work: Work) -> Section | None:
 
 
 def setting_section(work: Work) -> Section:
-    """The chosen set as the engine's own setting."""
+    """The chosen set as the engine's own setting. Raises HistogramError for prompt lengths."""
+    if work.traffic.histogram.unit is SizeUnit.LENGTH:
+        raise HistogramError(NO_DECODES)
     wanted = work.export
     chosen = work.set_named(wanted.set_name).bucket_set
     blocks: list[Block] = [said(f"{chosen.name}, for {ENGINES[wanted.engine].label}:")]

@@ -15,6 +15,7 @@ from app.charts.serving import Served
 from app.deciding.best_choice import BestChoice
 from app.inputs.engine_choice import EngineChoice
 from app.inputs.memory_choice import MemoryChoice
+from app.study import StudyChoice
 from app.workload.traffic import Traffic
 from core.records import BucketSet, Profile, StepHistogram
 
@@ -66,6 +67,8 @@ class Work:
 
     name, notes, version : of the kept session; version None where nothing is kept
     best_for : what the best set is chosen for, which may be more than this traffic
+    study : what the verdict follows from; None where the traffic leads to none, or is so large that
+        it is worked out on request alone
     profile : what the step cost was fitted to; None where nothing was measured
     """
 
@@ -84,6 +87,7 @@ class Work:
     served: ServedRuns | None
     engine: EngineChoice | None
     export: ExportChoice
+    study: StudyChoice | None = None
 
     def set_named(self, name: str) -> ChosenSet:
         """The set of that name, else the last one."""

@@ -42,14 +42,15 @@ def chosen_kv_tokens() -> int:
     return state.value(KEY, kv_room().tokens)
 
 
-def _is_typed() -> bool:
+def is_typed() -> bool:
+    """Whether somebody typed a size that is not the Memory page's."""
     return chosen_kv_tokens() != kv_room().tokens
 
 
 def kv_words() -> str:
     """The size, and whose figure it is."""
-    who = "as typed" if _is_typed() else "as the Memory page finds before graphs"
-    if kv_room().problem and not _is_typed():
+    who = "as typed" if is_typed() else "as the Memory page finds before graphs"
+    if kv_room().problem and not is_typed():
         who = "as assumed"
     return f"KV cache of {chosen_kv_tokens():,} tokens {who}"
 
@@ -58,9 +59,9 @@ def kv_caption() -> str:
     """Whose figure it is and what the other one would be, below its widget."""
     room = kv_room()
     if room.problem:
-        said = "typed" if _is_typed() else f"{room.tokens:,} tokens assumed"
+        said = "typed" if is_typed() else f"{room.tokens:,} tokens assumed"
         return f"KV cache size: {said}; the Memory page has none to give. {room.problem}"
-    if _is_typed():
+    if is_typed():
         return (
             f"KV cache size: typed. The card and model of the Memory page have room for "
             f"{room.tokens:,} tokens before graphs (estimated)."

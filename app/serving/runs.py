@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -11,12 +11,14 @@ from app import compute, state, theme
 from app.charts.serving import Served
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
-from app.inputs.memory import chosen_model
+from app.inputs.memory import chosen_model, pool_policy
+from app.inputs.running_engine import studied_engine
 from app.serving.choice import ServingLimits, cost_of, machine_of, requests_of
 from core.errors import ProjectError
-from core.records import BucketSet, PoolPolicy, SizeUnit, Trace
+from core.records import BucketSet, SizeUnit, Trace
 from core.serving.sweep import machine_beside_graphs
 from core.simulate import Machine, SimulationResult, warnings_before
+from core.study.graphs import graphs_of
 
 __all__ = [
     "Plan",
@@ -39,12 +41,15 @@ EAGER = "No graphs (eager)"
 class Plan:
     """One way to serve: a set, and the engine that is left beside its graphs.
 
-    buckets : what steps of 0, 1, 2 ... requests replay by the engine's own rule, for its own list
+    sizes : None: no graph at all
+    mixed : sizes that steps with prefill replay; empty: they have no graph
+    buckets : what decode steps of 0, 1, 2 ... requests replay, -1 eager; None: they round up
     """
 
     name: str
     sizes: tuple[int, ...] | None
     machine: Machine
+    mixed: tuple[int, ...] = ()
     buckets: tuple[int, ...] | None = None
 
 
@@ -66,28 +71,46 @@ def plans_of(
 ) -> tuple[list[Plan], list[str]]:
     """The plans, and a sentence for each set that has none; draws nothing. Raises SettingError."""
     whole = machine_of(limits)
-    found, problems = [Plan(EAGER, None, whole)], []
-    policy = state.value("policy", PoolPolicy.SHARED_LARGEST_FIRST)
+    found, problems = _without_graphs(whole, view)
+    policy = pool_policy()
     for item in sets:
-        taken = compute.graph_bytes(item.sizes, view.memory, policy)
+        graphs = compute.graph_bytes(item.sizes, view.memory, policy)
+        taken = graphs if view.takes_kv else 0.0
         try:
-            machine = machine_beside_graphs(whole, taken, kv_bytes_per_token())
-            buckets = _buckets_of(item, limits)
+            machine = _whole_blocks(machine_beside_graphs(whole, taken, kv_bytes_per_token()))
+            mixed, buckets = _graphs_of(item, limits)
         except ProjectError as error:
             problems.append(f"{item.name}: {error}")
         else:
-            found.append(Plan(item.name, item.sizes, machine, buckets))
+            found.append(Plan(item.name, item.sizes, machine, mixed, buckets))
     return found, problems
 
 
-def _buckets_of(item: BucketSet, limits: ServingLimits) -> tuple[int, ...] | None:
-    """By the engine's own rule where the set is its own list. Raises ProjectError."""
-    choice = inputs.engine_of(item)
-    if choice is None:
-        return None
+def _whole_blocks(machine: Machine) -> Machine:
+    """Of a part of a block nothing is served."""
+    block = machine.block_size_tokens
+    return replace(machine, kv_tokens=machine.kv_tokens // block * block)
+
+
+def _without_graphs(whole: Machine, view: compute.CostView) -> tuple[list[Plan], list[str]]:
+    """The yardstick; a sentence instead where no eager step is known."""
+    if view.cost.eager_known:
+        return [Plan(EAGER, None, whole)], []
+    return [], [f"{EAGER}: {compute.EAGER_UNKNOWN}"]
+
+
+def _graphs_of(
+    item: BucketSet, limits: ServingLimits
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """What the engine whose own list it is, else the session's, makes of a set, as in the study:
+    sizes of steps with prefill, and what decode steps replay. Raises ProjectError."""
+    engine = studied_engine(inputs.engine_of(item))
+    graphs = graphs_of(engine, item.sizes, limits.max_num_seqs)
     by_tokens = limits.sizes_count is SizeUnit.TOKENS
     width = 1 + limits.draft_tokens if by_tokens else 1
-    return compute.engine_buckets(choice, limits.max_num_seqs, width)
+    if int(graphs.slots[-1]) != limits.max_num_seqs * width:
+        return item.sizes, None  # it counts otherwise than the Serve page was told: they round up
+    return graphs.mixed, tuple(graphs.bucket.tolist())
 
 
 def say_what_is_amiss(trace: Trace, limits: ServingLimits, chosen: Sequence[Plan]) -> None:
@@ -137,7 +160,7 @@ def run(
 
         show(0.0)
         done[plan] = compute.served(
-            *(requests, plan.machine, cost, plan.sizes, view.prefill),
+            *(requests, plan.machine, cost, plan.mixed or None, view.prefill),
             *(limits.concurrency, plan.buckets, show),
         )
     place.empty()

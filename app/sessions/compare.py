@@ -12,7 +12,7 @@ from app.charts.memory import CapacityMark
 from app.drawing.markdown_text import as_text
 from app.inputs import sets as inputs
 from app.inputs.cost import steps_cost
-from app.inputs.memory import chosen_memory
+from app.inputs.memory import chosen_memory, pool_policy
 from app.inputs.sets import BEST
 from app.sessions import current as sessions
 from app.sessions.document import as_browser
@@ -151,7 +151,7 @@ def _set_figures(
                 waste=run.report.waste,
                 coverage=run.report.coverage,
                 step_us=compute.step_us(run, view.cost),
-                graph_bytes=compute.graph_bytes(item.sizes, view.memory),
+                graph_bytes=compute.graph_bytes(item.sizes, view.memory, pool_policy()),
                 kv_tokens=None if mark is None else mark.kv_tokens,
                 requests=None if mark is None else mark.requests,
             )
@@ -165,7 +165,9 @@ def _marks(
     """What each set leaves; None where the Memory page has a sentence instead, said here too."""
     try:
         memory = chosen_memory(workload)
-        return [compute.capacity_mark(item, "", memory, view.memory) for item in chosen]
+        return [
+            compute.capacity_mark(item, "", memory, view.memory, view.takes_kv) for item in chosen
+        ]
     except ProjectError as error:
         st.warning(as_text(str(error)))
         return [None] * len(chosen)

@@ -16,7 +16,7 @@ from core.store.workloads import workload_digest
 
 # Pasted configurations may hold secrets; the rest is of one browser only, or made anew.
 NOT_KEPT = (
-    *("address_read", "file_id", "options", "unread", "reread", "served", "swept"),
+    *("address_read", "file_id", "options", "unread", "reread", "served", "swept", "judge_all"),
     *("calibration_file", "calibration_eager"),
     *("not_faster_files", "sweep_job_key"),
     *("engine_choice", "stored_digest", "picture_format", "other_readings"),

@@ -47,6 +47,26 @@ def advice(trade: TradeOff) -> list[str]:
     return [*lines, _knee(trade)]
 
 
+def set_facts(trade: TradeOff) -> list[str]:
+    """What is amiss with each marked set on this traffic, and no word on what to run instead: that
+    takes a simulation (core.study)."""
+    found = (line for point in trade.marked for line in (_eager_fact(point), _unused(point)))
+    return [line for line in found if line]
+
+
+def _eager_fact(point: TradePoint) -> str | None:
+    """Which share of the steps runs without a graph, and why."""
+    if point.coverage >= 1:
+        return None
+    share = f"{point.name}: {100 * (1 - point.coverage):.1f} % of the steps run eager"
+    if point.eager_below > 0:
+        return (
+            f"{share}, {100 * point.eager_below:.1f} % though its largest graph, "
+            f"{point.sizes[-1]}, would hold them: by this engine's rule they are not padded up."
+        )
+    return f"{share}, being larger than its largest graph, {point.sizes[-1]}."
+
+
 def _graphs_at_all(trade: TradeOff) -> str | None:
     last = trade.best[-1]
     gain = 1 - last.step_us / trade.eager_us if trade.eager_us else 0.0
@@ -60,19 +80,12 @@ def _graphs_at_all(trade: TradeOff) -> str | None:
 
 def _uncovered(trade: TradeOff, point: TradePoint) -> str | None:
     """Steps without a graph run eager; one graph more, or padding, holds them."""
-    if point.coverage >= 1:
+    fact = _eager_fact(point)
+    if fact is None:
         return None
     if point.eager_below > 0:
-        return (
-            f"{point.name}: {100 * (1 - point.coverage):.1f} % of the steps run eager, "
-            f"{100 * point.eager_below:.1f} % though its largest graph, {point.sizes[-1]}, would "
-            "hold them: by this engine's rule they are not padded up. Turn its padding on, or "
-            "capture their sizes."
-        )
-    return (
-        f"{point.name}: {100 * (1 - point.coverage):.1f} % of the steps run eager, being larger "
-        f"than its largest graph, {point.sizes[-1]}. Add {trade.largest}."
-    )
+        return f"{fact} Turn its padding on, or capture their sizes."
+    return f"{fact} Add {trade.largest}."
 
 
 def _fewer(trade: TradeOff, point: TradePoint) -> str | None:

@@ -21,9 +21,8 @@ from core.readers import read
 from core.records import Origin, PoolPolicy, StepHistogram, Trace
 from core.simulate import Machine
 from core.study.advice import Advice, Ground, advice_json, advise
-from core.study.build import EngineLimits, study_of
+from core.study.build import EngineLimits, engine_of_report, study_of
 from core.study.choose import TOLERANCE
-from core.study.graphs import EngineChoice
 from core.study.prices import Prices, prices_of_model
 from core.study.scenario import LOADS
 
@@ -72,7 +71,7 @@ def advice_of(args: argparse.Namespace) -> Advice:
     traffic, ground = _traffic(args)
     study = study_of(
         traffic,
-        _choice(args, report),
+        engine_of_report(report, args.sizes_today),
         prices,
         limits,
         loads=args.loads,
@@ -100,20 +99,6 @@ def _engine_report(args: argparse.Namespace) -> CheckReport:
 
 def _text(name: str) -> str:
     return read_text(name)
-
-
-def _choice(args: argparse.Namespace, report: CheckReport) -> EngineChoice:
-    """The list that runs is what was given, else what the log or settings lead to."""
-    rules = get_engine(args.engine)
-    settings = dict(report.settings)
-    listed = settings.pop(rules.list_setting, None) if rules.list_setting else None
-    given = args.sizes_today or (report.log.captured if report.log else None) or listed
-    if not report.starts:
-        raise SettingError(
-            f"{rules.label} would not start with these settings: "
-            f"{next((f.text for f in report.findings), '')}"
-        )
-    return EngineChoice(rules.id, report.version, settings, None if given is None else tuple(given))
 
 
 def _prices(args: argparse.Namespace) -> tuple[Prices, Machine | None, tuple[Ground, ...]]:

@@ -63,6 +63,7 @@ def formula_prefill_cost(decode: StepCost, prefill: PrefillCost | None, unit: Si
         _source(prefill, unit, shortest, submit),
         decode.copy_us,
         unit,
+        eager_known=decode.eager_known,
     )
 
 

@@ -94,6 +94,7 @@ def mixed_step_cost(decode: StepCost, prompts: StepCost, max_rows: int = MAX_ROW
         f"those beyond as prompts' ({prompts.source}); left out is the attention of long prompts",
         decode.copy_us,
         SizeUnit.TOKENS,
+        eager_known=decode.eager_known and prompts.eager_known,
     )
 
 

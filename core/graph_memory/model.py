@@ -127,13 +127,21 @@ class GraphMemoryModel:
         return self.predict(lists, shape, policy).total_bytes
 
     def points(
-        self, shape: ModelShape, largest: int, *, largest_full: int, piecewise: bool = True
+        self,
+        shape: ModelShape,
+        largest: int,
+        *,
+        largest_full: int,
+        piecewise: bool = True,
+        policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST,
     ) -> GraphMemory:
         """The same by size, for functions that add up one list of capture sizes.
 
         largest : largest size that may be captured [tokens]
         largest_full : sizes above it have no full graph (max_num_seqs x tokens a request); 0: none
         piecewise : every size has piecewise graphs too
+        policy : of the pool, for which the points hold; private ones have no tensor in common, so
+            that a size with two kinds of graph holds its tensors twice
         core.memory.graph_bytes of a list then gives `predict`'s total, exactly where the list holds
         largest_full or ends below it, else with the splits of largest_full.
         Raises SettingError.
@@ -145,17 +153,20 @@ class GraphMemoryModel:
             )
         ends = {1, largest_full, largest_full + 1, largest}
         sizes = [size for size in sorted(ends) if 1 <= size <= largest]
+        pool = self._pool_bytes
+        if policy is PoolPolicy.PRIVATE:
+            pool = self._twice if piecewise else self._own
         full, pieces = shape.num_layers, (shape.num_layers + 1) * piecewise
         return GraphMemory(
             np.array(sizes, np.int64),
-            np.array([self._pool_bytes(shape, size, largest_full) for size in sizes]),
+            np.array([pool(shape, size, largest_full) for size in sizes]),
             np.array(
                 [
                     self.piece_bytes * pieces + self.layer_bytes * full * (size <= largest_full)
                     for size in sizes
                 ]
             ),
-            self.origin,
+            self._origin(policy),
             self.source,
             self.base_bytes,
         )
@@ -163,6 +174,16 @@ class GraphMemoryModel:
     def _pool_bytes(self, shape: ModelShape, size: int, largest_full: int) -> float:
         splits = split_attention_bytes(shape, min(size, largest_full), self.splits)
         return layer_tensor_bytes(shape, size) + splits
+
+    def _own(self, shape: ModelShape, size: int, largest_full: int) -> float:
+        """Of the one graph of a size: full up to largest_full, none above."""
+        if size > largest_full:
+            return 0.0
+        return layer_tensor_bytes(shape, size) + split_attention_bytes(shape, size, self.splits)
+
+    def _twice(self, shape: ModelShape, size: int, largest_full: int) -> float:
+        """Of both graphs of a size; of the piecewise one alone above largest_full."""
+        return layer_tensor_bytes(shape, size) + self._own(shape, size, largest_full)
 
     def costs(self, lists: GraphLists, shape: ModelShape) -> Mapping[str, GraphCost]:
         """First, second and all graphs of each kind, as an engine that measures two would see them.

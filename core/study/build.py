@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.engines import get_engine
+from core.engines.check import CheckReport
 from core.engines.graphs_take import GraphsTake
-from core.errors import HistogramError
+from core.errors import HistogramError, SettingError
 from core.graph_memory import graphs_effect, shipped_graph_memory
-from core.records import ModelShape, Origin, PoolPolicy, SizeUnit, StepHistogram, Trace
+from core.records import GraphMemory, ModelShape, Origin, PoolPolicy, SizeUnit, StepHistogram, Trace
 from core.simulate import Machine
 from core.study.accounting import Accounting
 from core.study.graphs import EngineChoice, Graphs, graphs_of
@@ -95,6 +96,30 @@ def _scenarios(
     return histogram_scenarios(traffic, machine.max_num_seqs, loads)
 
 
+def engine_of_report(report: CheckReport, today: Sequence[int] | None = None) -> EngineChoice:
+    """The engine as its settings were read; the list that runs is `today`, else the one that its
+    log shows, else the one that its settings name, else what they lead to.
+
+    Raises SettingError where it would not start.
+    """
+    rules = get_engine(report.engine)
+    if not report.starts:
+        why = next((finding.text for finding in report.findings), "")
+        raise SettingError(f"{rules.label} would not start with these settings: {why}")
+    settings = dict(report.settings)
+    listed = settings.pop(rules.list_setting, None) if rules.list_setting else None
+    given = today or (report.log.captured if report.log else None) or listed
+    return EngineChoice(rules.id, report.version, settings, None if given is None else tuple(given))
+
+
+def names_limit(settings: Mapping[str, Any], limit: str) -> bool:
+    """Whether an engine's settings say this limit, by whichever of its names.
+
+    limit : a key of COMMON
+    """
+    return any(settings.get(name) is not None for name in COMMON[limit])
+
+
 def machine_of(engine: EngineChoice, limits: EngineLimits) -> Machine:
     """EngineLimits given, else by the engine's settings, else the simulator's defaults."""
     values = _checked_settings(engine)
@@ -164,6 +189,33 @@ def accounting_of(engine: EngineChoice, prices: Prices, policy: PoolPolicy) -> A
     return Accounting(
         *(prices.memory, policy, prices.kv_bytes_per_token, takes, effect.sentence), by_kind
     )
+
+
+LARGEST_SIZE = 8192
+"""Up to which graph memory is told by size [tokens]; straight on from there."""
+
+
+def graph_memory_by_size(
+    engine: EngineChoice, shape: ModelShape | None, max_num_seqs: int, policy: PoolPolicy
+) -> GraphMemory:
+    """The accounting's model of an engine's graphs, for functions that add up one list of sizes.
+
+    shape : None is taken to be the assumed step times' model
+    A list that holds the largest full graph, or ends below it, takes what `Accounting` says of it.
+    Raises SettingError, ModelConfigError.
+    """
+    if engine.engine is None:
+        raise SettingError("Without an engine, no graph memory by size is known.")
+    today = graphs_of(replace(engine, today=None), None, max_num_seqs)
+    full_load = int(today.slots[-1])
+    found = shipped_graph_memory(engine.engine, engine.version).points(
+        shape or ASSUMED_SHAPE,
+        max(LARGEST_SIZE, full_load),
+        largest_full=full_load if today.lists.full or not today.lists else 0,
+        piecewise=bool(today.lists.piecewise),
+        policy=policy,
+    )
+    return found if shape is not None else replace(found, origin=Origin.ASSUMED)
 
 
 def _by_kind(engine: EngineChoice, shape: ModelShape, guessed: bool, policy: PoolPolicy):

@@ -105,11 +105,16 @@ def loss_of(mine: ScenarioFigures, theirs: ScenarioFigures) -> float:
         (mine.tpot_mean_ms, theirs.tpot_mean_ms),
     ]
     known = [a / b - 1 for a, b in pairs if a is not None and b]
-    return max(known) if known else mine.step_us / theirs.step_us - 1
+    return max(known) if known else _step_change(mine, theirs)
+
+
+def _step_change(mine: ScenarioFigures, theirs: ScenarioFigures) -> float:
+    """Of the mean step; 0 where no request decodes, so that no list can gain or lose."""
+    return mine.step_us / theirs.step_us - 1 if theirs.step_us else 0.0
 
 
 def _change(mine: ScenarioFigures, theirs: ScenarioFigures) -> float:
     """Of mean TPOT, or of the mean step."""
     if mine.tpot_mean_ms is not None and theirs.tpot_mean_ms:
         return mine.tpot_mean_ms / theirs.tpot_mean_ms - 1
-    return mine.step_us / theirs.step_us - 1
+    return _step_change(mine, theirs)

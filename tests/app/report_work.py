@@ -13,10 +13,14 @@ from app.inputs.memory_choice import MemoryChoice
 from app.report.work import ChosenSet, ExportChoice, PayBack, ServedRuns, Work
 from app.serving.choice import ServingLimits, machine_of, requests_of
 from app.serving.runs import EAGER
+from app.study import StudyChoice
 from app.workload.traffic import Traffic
 from core.example.reading import example_reading
-from core.records import BucketSet, PoolPolicy, StepHistogram
-from core.simulate import simulate
+from core.records import BucketSet, Origin, PoolPolicy, StepHistogram
+from core.simulate import Machine, simulate
+from core.study.advice import Ground
+from core.study.graphs import EngineChoice as Studied
+from core.study.prices import assumed_prices
 
 SIZES = (1, 2, 4, 8)
 HOSTILE = (
@@ -55,6 +59,17 @@ def plain_work(histogram: StepHistogram) -> Work:
         served=None,
         engine=EngineChoice("trtllm", None, None, {"max_batch_size": 64}),
         export=ExportChoice("My list", "vllm", None, {}),
+        study=studied(histogram, reading.label),
+    )
+
+
+def studied(histogram: StepHistogram, source: str) -> StudyChoice:
+    """The same steps in vLLM as it comes, with the assumed prices."""
+    return StudyChoice(
+        *(histogram, Studied("vllm", "0.23.0"), assumed_prices(), Machine(100_000)),
+        before_graphs=True,
+        policy=PoolPolicy.SHARED_LARGEST_FIRST,
+        grounds=(Ground("traffic", Origin.MEASURED, source),),
     )
 
 
@@ -114,5 +129,6 @@ def hostile_work(histogram: StepHistogram) -> Work:
             sets=sets,
             view=compute.cost_view(CostChoice(HOSTILE, profile=profile)),
             profile=profile,
+            study=studied(histogram, HOSTILE),
         )
     )

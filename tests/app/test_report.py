@@ -16,8 +16,11 @@ from app.report.document import Code, Report, Section, Table, said
 from app.report.html import report_html
 from app.report.markup import Markup, element, escaped
 from core.buckets import frontier
-from core.records import BucketSet, SizeUnit, StepHistogram
+from core.records import BucketSet, PoolPolicy, SizeUnit, StepHistogram
 from core.simulate import Machine, simulate
+from core.study.build import graph_memory_by_size
+from core.study.graphs import EngineChoice
+from core.study.prices import ASSUMED_SHAPE
 from tests.app.apptest import KV_TOKENS, open_app, table_row
 from tests.app.report_work import HOSTILE, SHOWN, SIZES, hostile_work, plain_work, with_serving
 
@@ -182,7 +185,11 @@ def test_the_report_tells_what_the_page_shows():
     steps = simulate(trace, machine, work.view.cost, sizes).decode_slots
     best = frontier(steps, max_graphs=64).at(16).sizes
     item = replace(work.sets[0], bucket_set=BucketSet("Best possible, K=16", best))
-    made = replace(work, traffic=replace(work.traffic, histogram=steps), sets=(item,))
+    vllm = graph_memory_by_size(
+        *(EngineChoice("vllm"), ASSUMED_SHAPE, 256, PoolPolicy.SHARED_LARGEST_FIRST)
+    )
+    view = replace(work.view, memory=vllm)
+    made = replace(work, traffic=replace(work.traffic, histogram=steps), sets=(item,), view=view)
     page = Page(report_html(build_report(made, NOW)))
     for column in ("graphs", "waste", "coverage", "padded slots", "mean step", "graph memory"):
         assert page.row("Best possible, K=16", column) == str(shown[column])

@@ -364,6 +364,24 @@ def test_points_add_up_to_the_prediction(
         assert total >= expected * (1 - 1e-12)
 
 
+@given(capture_sizes(600), st.integers(1, 600), st.booleans())
+def test_points_of_private_pools_add_up_to_the_prediction(
+    sizes: tuple[int, ...], largest_full: int, with_piecewise: bool
+) -> None:
+    """No tensor is shared, so that any list adds up exactly, both kinds of a size counted."""
+    if not with_piecewise:
+        sizes = tuple(size for size in sizes if size <= largest_full) or (1,)
+    model, policy = shipped_graph_memory("vllm", "0.23.0"), PoolPolicy.PRIVATE
+    points = model.points(
+        LLAMA_8B, 600, largest_full=largest_full, piecewise=with_piecewise, policy=policy
+    )
+    full = tuple(size for size in sizes if size <= largest_full)
+    pieces = sizes if with_piecewise else ()
+    expected = model.graph_bytes(full, pieces, LLAMA_8B, policy=policy)
+    assert graph_bytes(sizes, points, policy) == pytest.approx(expected)
+    assert points.origin is not Origin.MEASURED
+
+
 def test_points_refuse_no_size() -> None:
     with pytest.raises(SettingError, match="largest size is 0"):
         MODEL.points(TINY, 0, largest_full=0)

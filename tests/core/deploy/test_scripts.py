@@ -65,7 +65,7 @@ fi
 """
     first, second = every(text)
     assert (first.role, second.role) == ("prefill", "decode")
-    assert settings(first) == {"disable_cuda_graph": True}
+    assert settings(first) == {"disable_cuda_graph": True, "disaggregation_mode": "prefill"}
     assert second.unset == ("BS",)
     assert "$ROLE" in first.not_understood[0] and "not" in second.not_understood[0]
     assert settings(every(text, BS="4")[1]) == {"cuda_graph_max_bs": 4}
