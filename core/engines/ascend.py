@@ -60,6 +60,7 @@ def _off(reason: str, fix: str) -> Finding:
     text = f"{reason}: no graph is captured, every step runs eager."
     return Finding("graphs-off", Severity.WARNING, text, fix, load="every load")
 
+
 NONE_FITS = Finding(
     "graphs-off",
     Severity.WARNING,
