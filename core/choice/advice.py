@@ -1,16 +1,11 @@
-"""Advice in words, each sentence with its evidence."""
+"""What is amiss with a set, and what an edit of it did, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from core.choice.trade_off import TradeOff, TradePoint
-from core.text.counting import counted
 
-SAME_TIME = 0.001
-"""Step times this close count as the same: less than a run-to-run difference."""
-SMALL_GAIN = 0.01
-"""Below this share of step time a change of list is not worth the change."""
 MIB = 2**20
 
 
@@ -29,22 +24,6 @@ def freed_text(before: TradePoint, after: TradePoint) -> str:
         return f"{'frees' if mib >= 0 else 'takes'} {memory} and {start_up}"
     verbs = ("frees", "takes") if mib >= 0 else ("takes", "frees")
     return f"{verbs[0]} {memory} and {verbs[1]} {start_up}"
-
-
-def advice(trade: TradeOff) -> list[str]:
-    """What the trade-off says, the most important first; one line of evidence each."""
-    if trade.floor_us <= 0:
-        return ["With this step cost a step takes no time, so nothing can be weighed."]
-    lines = [line for line in (_graphs_at_all(trade),) if line]
-    for point in trade.marked:
-        found = (
-            _uncovered(trade, point),
-            _fewer(trade, point),
-            _gain(trade, point),
-            _unused(point),
-        )
-        lines += [line for line in found if line]
-    return [*lines, _knee(trade)]
 
 
 def set_facts(trade: TradeOff) -> list[str]:
@@ -67,74 +46,12 @@ def _eager_fact(point: TradePoint) -> str | None:
     return f"{share}, being larger than its largest graph, {point.sizes[-1]}."
 
 
-def _graphs_at_all(trade: TradeOff) -> str | None:
-    last = trade.best[-1]
-    gain = 1 - last.step_us / trade.eager_us if trade.eager_us else 0.0
-    if gain > SMALL_GAIN:
-        return None
-    return (
-        f"Graphs bring little here: with the best list a mean step takes {last.step_us:,.0f} µs, "
-        f"without any graph {trade.eager_us:,.0f} µs ({percent_text(-gain)})."
-    )
-
-
-def _uncovered(trade: TradeOff, point: TradePoint) -> str | None:
-    """Steps without a graph run eager; one graph more, or padding, holds them."""
-    fact = _eager_fact(point)
-    if fact is None:
-        return None
-    if point.eager_below > 0:
-        return f"{fact} Turn its padding on, or capture their sizes."
-    return f"{fact} Add {trade.largest}."
-
-
-def _fewer(trade: TradeOff, point: TradePoint) -> str | None:
-    """The smallest best set with the step time of a marked one."""
-    limit = point.step_us * (1 + SAME_TIME)
-    match = next((p for p in trade.best if p.step_us <= limit), None)
-    if match is None or match.num_graphs >= point.num_graphs or match.coverage < point.coverage:
-        return None
-    change = match.step_us / point.step_us - 1
-    give = "gives" if match.num_graphs == 1 else "give"
-    return (
-        f"{point.name}: {counted(match.num_graphs, 'graphs')} {give} the step time of its "
-        f"{point.num_graphs} ({percent_text(change)}); that {freed_text(point, match)}."
-    )
-
-
-def _gain(trade: TradeOff, point: TradePoint) -> str | None:
-    """What the best list of as many graphs would gain."""
-    best = trade.at(point.num_graphs)
-    gain = 1 - best.step_us / point.step_us
-    if point.coverage < 1:
-        return None  # said already, with the remedy
-    if gain < SMALL_GAIN:
-        return (
-            f"{point.name}: keep the list if {point.num_graphs} graphs suit you; the best one of "
-            f"as many gains {100 * max(gain, 0.0):.1f} % of step time."
-        )
-    return (
-        f"{point.name}: the best list of as many graphs takes {best.step_us:,.0f} µs a step "
-        f"instead of {point.step_us:,.0f} µs ({percent_text(-gain)})."
-    )
-
-
 def _unused(point: TradePoint) -> str | None:
     if not point.unused:
         return None
     return (
         f"{point.name}: {len(point.unused)} of {point.num_graphs} graphs are never used by this "
         "traffic."
-    )
-
-
-def _knee(trade: TradeOff) -> str:
-    point = trade.knee
-    rest = point.step_us / trade.floor_us - 1
-    return (
-        f"The knee lies at {counted(point.num_graphs, 'graphs')}: a mean step of "
-        f"{point.step_us:,.0f} µs, {percent_text(rest)} above a graph for every size. "
-        f"Step times are {trade.origin}."
     )
 
 
