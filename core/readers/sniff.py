@@ -11,10 +11,10 @@ from typing import BinaryIO, NoReturn
 
 import core.readers as package
 from core.errors import InputError
+from core.logs.prefix import strip_ansi
 from core.readers.common.containers import CHUNK_BYTES
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
-from core.readers.common.log_text import strip_ansi
 from core.readers.common.source import open_source
 from core.readers.common.unknown import refuse_known, unknown
 from core.readers.options import ReadOptions

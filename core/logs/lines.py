@@ -1,0 +1,102 @@
+"""Lines of a log as messages: unwrapped from a collector's JSON, split at bars, prefixes off."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.logs.bars import updates
+from core.logs.prefix import peel
+
+KEPT_CHARS = 200_000
+"""No message we look for is longer; what is, holds somebody's prompt."""
+TEXT_KEYS = ("log", "message", "msg", "line", "MESSAGE", "textPayload", "fields")
+"""Keys under which containers and log collectors keep the line itself."""
+
+
+class Unended(bytes):
+    """A last line without its end: what it ends with may be cut."""
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One message.
+
+    number : from 1, in the file
+    process, source, time, ranks : as core.logs.prefix.Peeled
+    ended : False for the last message of a log that does not end its line
+    """
+
+    number: int
+    message: str
+    process: str = ""
+    time: str = ""
+    source: str = ""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    ended: bool = True
+
+    @property
+    def speaker(self) -> str:
+        """Who printed it: processes and containers print at the same time."""
+        return f"{self.source} {self.process}".strip()
+
+
+def interest(*words: str) -> re.Pattern[bytes]:
+    """Lines that can matter: those with one of these expressions."""
+    return re.compile("|".join(words).encode())
+
+
+def messages(
+    lines: Iterable[tuple[int, bytes]], wanted: re.Pattern[bytes] | None = None
+) -> Iterator[LogLine]:
+    """Messages of numbered lines; a bar's updates are messages of their own."""
+    for number, line in lines:
+        if wanted is not None and wanted.search(line) is None:
+            continue
+        pieces = [text for text in updates(unwrapped(line)) if text.strip()]
+        for place, text in enumerate(pieces):
+            cut = isinstance(line, Unended) and number > 1 and place == len(pieces) - 1
+            yield parse_line(text, number, ended=not cut)
+
+
+def text_lines(text: str) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines of a text at hand."""
+    lines = text.replace("\r\n", "\n").encode().split(b"\n")
+    yield from enumerate(lines[:-1], 1)
+    if lines[-1]:
+        yield len(lines), Unended(lines[-1])
+
+
+def parse_line(text: str, number: int = 0, ended: bool = True) -> LogLine:
+    """One message without its prefixes."""
+    found = peel(text)
+    return LogLine(
+        number, found.message, found.process, found.time, found.source, found.ranks, ended
+    )
+
+
+def unwrapped(line: bytes) -> str:
+    """The line, or the text inside a collector's JSON object."""
+    if line.startswith(b"{") and len(line) < KEPT_CHARS:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        inner = wrapped_text(row) if isinstance(row, dict) else None
+        if inner is not None:
+            return inner.rstrip("\n")
+    return line[:KEPT_CHARS].decode("utf-8", "replace")
+
+
+def wrapped_text(row: Mapping[str, Any]) -> str | None:
+    """The line inside a collector's object; None where it holds none."""
+    for key in TEXT_KEYS:
+        value = row.get(key)
+        if isinstance(value, dict):
+            value = value.get("message")
+        if isinstance(value, str):
+            return value
+    return None
