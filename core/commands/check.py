@@ -74,7 +74,9 @@ def answer(report: CheckReport) -> dict[str, Any]:
         "findings": [finding_json(finding) for finding in report.findings],
         "ignored": list(report.ignored),
         "notes": list(report.notes),
-        "log": {**report.log.facts, "graphs": report.log.graphs} if report.log else None,
+        "log": {**report.log.plain_facts, "graphs": report.log.plain_graphs}
+        if report.log
+        else None,
     }
 
 

@@ -15,9 +15,9 @@ from core.engines.options import Option
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
 from core.engines.settings import number, whole
-from core.engines.startup_log import LogRule
-from core.engines.startup_log import sizes as printed_sizes
 from core.engines.versions import Release
+from core.logs.minisglang import FORM
+from core.logs.record import EngineLog
 from core.records import SizeUnit
 
 SETTINGS = (
@@ -40,17 +40,6 @@ OPTIONS = (
     Option("max_running_requests", "max_running_requests"),
 )
 
-MARKER = r"Start capturing CUDA graphs with sizes"
-
-RULES = (
-    LogRule(r"Start capturing CUDA graphs with sizes: \[([\d, ]*)\]", "captured", printed_sizes),
-    LogRule(
-        r"Free GPU memory before capturing CUDA graphs: ([\d.]+) GiB",
-        "settings.free_memory_gib",
-        float,
-    ),
-)
-
 
 class MiniSglang(Engine):
     id = "mini-sglang"
@@ -64,8 +53,8 @@ class MiniSglang(Engine):
     }
     max_settings = ("cuda_graph_max_bs",)
     options = OPTIONS
-    log_rules = RULES
-    log_marker = MARKER
+    log_form = FORM
+    off_settings = {"cuda_graph_max_bs": 0}
     memory_rule = MemoryAccount(
         rule="KV cache = free memory x memory ratio; graphs come on top of it.",
         when="graphs are captured after the KV cache is sized",
@@ -85,6 +74,11 @@ class MiniSglang(Engine):
         # The grid ends at 1, 2, 4 or a multiple of 8; a maximum between two of them is lost.
         largest = sizes[-1] if sizes[-1] in (1, 2, 4) else ceil_to(sizes[-1], 8)
         return (flag("--cuda-graph-max-bs", [largest]),)
+
+    def log_settings(self, log: EngineLog) -> tuple[dict[str, Any], tuple[str, ...]]:
+        settings, notes = super().log_settings(log)
+        free = log.number("free_before_gib")
+        return (settings if free is None else {**settings, "free_memory_gib": free}), notes
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None

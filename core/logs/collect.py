@@ -91,7 +91,8 @@ class Collector:
             self.single[into.name.lower()] = self._stated(words.strip().rstrip("."), line)
 
     def _take_sizes(self, name: str, item: Rule, groups: dict[str, str], line: LogLine) -> None:
-        sizes = sizes_in(" ".join(groups.values()))
+        text = " ".join(groups.values())
+        sizes = sizes_in(" ".join(re.findall(item.item, text)) if item.item else text)
         if item.every and (before := self.single.get(name)) is not None:
             sizes = tuple(sorted({*before.value, *sizes}))
         self.single[name] = self._stated(sizes, line)

@@ -16,6 +16,7 @@ MARKS = re.compile(
     r"|HPUGraphs|was not warmed-up!"
 )
 _WARMED = r"\[Warmup\]\[\w*/?[Dd]ecode\]\[\d+/\d+\] batch_size:(?P<size>\d{1,9})"
+_LIST = r"decode buckets \[[^\]]*\]: \[(?P<buckets>(?:\(\d+, \d+, \d+\)(?:, )?)*)\]"
 _MISSED = re.compile(
     r"Configuration: \('(\w+)', (\d+), (\d+), (\d+)\) was not warmed-up"
     r"|(Decode|Prompt) bucket for \((\d+), (\d+), (\d+)\) was not prepared"
@@ -28,8 +29,8 @@ RULES = (
     rule("Generated", r"Generated (?P<decode_buckets>\d+) decode buckets"),
     rule("Generated", r"Generated (?P<prompt>\d+) prompt buckets", Into.GRAPHS),
     rule("Generated", r"Generated (?P<decode>\d+) decode buckets", Into.GRAPHS),
-    rule("decode buckets [", r"\((?P<batch>\d{1,9}), \d{1,9}, \d{1,9}\)", Into.CAPTURED,
-         every=True, unless="prompt buckets"),
+    rule("decode buckets [", _LIST, Into.CAPTURED,
+         every=True, item=r"\((\d{1,9}),"),
     rule("batch_size:", _WARMED, Into.CAPTURED, every=True),
     rule("Warmup finished", "", Into.FINISHED),
 )  # fmt: skip

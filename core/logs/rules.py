@@ -43,6 +43,7 @@ class Rule:
     needle : a part that is looked for first; pattern : what is stated
     unless : a part that makes the line another message (a hint, a help text)
     every : all matches together are one list; else a later message wins
+    item : where a list is not of plain sizes, one entry; its group is the size
     """
 
     needle: str
@@ -51,6 +52,7 @@ class Rule:
     words: str = ""
     unless: str = ""
     every: bool = False
+    item: str = ""
 
 
 def rule(
@@ -60,9 +62,10 @@ def rule(
     words: str = "",
     unless: str = "",
     every: bool = False,
+    item: str = "",
 ) -> Rule:
     """Without a pattern, that the needle stands in the line is all there is."""
-    return Rule(needle, re.compile(pattern or re.escape(needle)), into, words, unless, every)
+    return Rule(needle, re.compile(pattern or re.escape(needle)), into, words, unless, every, item)
 
 
 def setting(needle: str, pattern: str) -> Rule:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from core.logs.collect import LogForm
 from core.logs.lines import interest
+from core.logs.record import EngineLog
 from core.logs.rules import Into, rule, setting
 
 MARKS = re.compile(
@@ -30,6 +32,14 @@ RULES = (
     rule("CUDA graph warmup", r"CUDA graph warmup.{0,80}? for batch size=", Into.CAPTURE),
 )  # fmt: skip
 
+
+def _warnings(log: EngineLog) -> Iterator[str]:
+    """That more graphs are to come than the log shows."""
+    planned, seen = log.number("graphs"), len(log.captured.value) if log.captured else 0
+    if planned is not None and seen < planned:
+        yield f"{seen} of {planned:.0f} batch sizes are named; the log tells no more of the list."
+
+
 FORM = LogForm(
     id="trtllm",
     name="trtllm-log",
@@ -38,4 +48,5 @@ FORM = LogForm(
     wanted=WANTED,
     rules=RULES,
     rank=22,
+    warnings=_warnings,
 )

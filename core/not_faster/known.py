@@ -35,7 +35,7 @@ class EngineFacts:
     name : None where it does not say which engine it is
     off : the words in which it says that graphs are off
     captured : sizes for which it captured graphs; () for none
-    stopped : graphs captured and wanted, where capturing did not end
+    stopped : graphs captured and wanted, where a line says that capturing failed
     step_us : median wall time of a decode step by its size, measured by the engine [us]
     fix : what to write so that graphs are on
     """

@@ -73,11 +73,11 @@ def _decisive(
 
 
 def _failed(engine: EngineFacts) -> bool:
-    """Capturing ran out of memory half-way, or an error of a capture stands in the log."""
+    """Capturing failed half-way, or an error of a capture stands in the log."""
     broken = any(
         cause.rank is Rank.ROOT and _of_capture(cause.klass) for cause in engine.causes or ()
     )
-    return broken or (engine.stopped is not None and bool(engine.out_of_memory))
+    return broken or engine.stopped is not None
 
 
 def _of_capture(klass: str) -> bool:
@@ -94,9 +94,9 @@ def _said(engine: EngineFacts) -> Iterator[Evidence]:
         sizes = f"{len(engine.captured)} sizes, {engine.captured[0]} to {engine.captured[-1]}"
         yield Evidence(f"{name} captured {sizes}{mode}.", measured)
     if engine.stopped is not None:
-        why = ": memory ran out" if engine.out_of_memory else ", or the log was cut there"
+        why = "memory ran out" if engine.out_of_memory else "it failed"
         done, total = engine.stopped
-        yield Evidence(f"Capturing stopped after {done} of {total}{why}.", measured)
+        yield Evidence(f"Capturing stopped after {done} of {total}: {why}.", measured)
     if engine.truncated_to is not None:
         yield Evidence(
             f"The largest size was cut to {engine.truncated_to}; wider steps run eager.", measured
