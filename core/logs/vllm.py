@@ -33,14 +33,16 @@ WANTED = interest(
 )  # fmt: skip
 
 _GIB = r"-?[\d.]{1,12}"
-_GIVEN = r"non-default args: \{{.*?'{name}': (?P<{name}>{value})\b"
+_GIVEN = r"non-default args: \{{.*?'{name}': (?P<{name}>{value})(?=[,}}])"
 _CONFIG = ("with config", "Namespace(")
 _BOOL = r"True|False"
+_ENDS = r"(?=[,)\s])"
+"""What follows a value in a printed configuration: without it, the value may be cut."""
 
 
 def _configured(name: str, value: str, names: str = "") -> tuple[Any, ...]:
     """A setting from the lines that print the configuration; a hint in quotes is none."""
-    pattern = rf"(?<!['\"`\w.]){names or name}=(?P<{name}>{value})\b"
+    pattern = rf"(?<!['\"`\w.]){names or name}=(?P<{name}>{value}){_ENDS}"
     lines = tuple(rf"(?:{re.escape(line)}).*?{pattern}" for line in _CONFIG)
     given = _GIVEN.format(name=name, value=value)
     return (
@@ -80,7 +82,7 @@ FACTS = (
          rf"\(actual\), (?P<estimated_graph_gib>{_GIB}) GiB \(estimated\)"),
     rule("init engine (", r"took (?P<init_s>[\d.]{1,12}) s"),
     rule("compilation:", r"\(compilation: (?P<compilation_s>[\d.]{1,12}) s"),
-    rule("max_seq_len=", r"(?<!['\"`\w.])max_seq_len=(?P<max_model_len>\d+)"),
+    rule("max_seq_len=", r"(?<!['\"`\w.])max_seq_len=(?P<max_model_len>\d+)" + _ENDS),
     rule("for CUDAGraph memory", r"(?P<peak_activation_gib>[\d.]{1,12}) GiB for peak activation"),
     rule("Model loading took", r"took (?P<weights_gib>[\d.]{1,12}) GiB"),
     rule("GPU blocks", r"# (?:GPU|cuda) blocks: (?P<kv_blocks>\d+)"),
