@@ -46,7 +46,8 @@ class Collector:
         self.bars.feed(text, line.number, line.ended)
         if ("memory" in text or "OutOf" in text or "Memory" in text) and _OOM.search(text):
             self.out_of_memory = True
-            self.single["failed"] = self._stated(text, line)
+            if any(self.bars.open()) and "finished" not in self.single:
+                self.single["failed"] = self._stated(text, line)
         for item in self.form.rules:
             if item.needle in text and not (item.unless and item.unless in text):
                 self._match(item, line)
@@ -175,8 +176,13 @@ class Collector:
 
 
 def _cut(match: re.Match[str], name: str, line: LogLine) -> bool:
-    """Whether a number or word may go on where an unended log was cut."""
-    return not line.ended and match.end(name) == len(line.message) and match[name][-1:].isalnum()
+    """Whether a number or word may go on where an unended log was cut.
+
+    A single sentence that somebody pasted is whole; a printed name=value is followed by more.
+    """
+    if line.ended or match.end(name) < len(line.message) or not match[name][-1:].isalnum():
+        return False
+    return line.number > 1 or line.message[: match.start(name)].endswith("=")
 
 
 def _nothing(log: EngineLog) -> Mapping[str, Stated[Any]]:

@@ -58,7 +58,7 @@ def messages(
             continue
         pieces = [text for text in updates(unwrapped(line)) if text.strip()]
         for place, text in enumerate(pieces):
-            cut = isinstance(line, Unended) and number > 1 and place == len(pieces) - 1
+            cut = isinstance(line, Unended) and place == len(pieces) - 1
             yield parse_line(text, number, ended=not cut)
 
 

@@ -22,6 +22,7 @@ MARKS = re.compile(
     r"|Capturing cudagraphs for decoding|vLLM API server version"
     r"|Truncating max_cudagraph_capture_size|Available KV cache memory: "
     r"|Capping cudagraph capture sizes from|setting cudagraph_mode=|Skipping CUDA graph capture"
+    r"|No valid cudagraph capture sizes remain|Overriding cudagraph_mode "
     r"|GPU KV cache size: [\d,]+ tokens|Estimated CUDA graph memory"
     r"|Profiling CUDA graph memory: \w+=|CUDA graph pool memory: "
 )
@@ -63,7 +64,7 @@ SETTINGS = (
     setting("'num_speculative_tokens'",
             r"'num_speculative_tokens': (?P<num_speculative_tokens>\d+)"),
     setting("Chunked prefill is enabled",
-            r"max_num_batched_tokens=(?P<max_num_batched_tokens>\d+)"),
+            r"max_num_batched_tokens=(?P<max_num_batched_tokens>\d+)(?=[.,\s])"),
     setting("'cudagraph_specialize_lora'",
             rf"'cudagraph_specialize_lora': (?P<cudagraph_specialize_lora>{_BOOL})"),
     setting("Model Runner", r"Using (?P<runner>V2) Model Runner"),
@@ -126,6 +127,8 @@ STATEMENTS = (
     rule("Skipping CUDA graph capture", "", Into.OFF, "Skipping CUDA graph capture"),
     rule("Cudagraph is disabled under eager mode", "", Into.OFF,
          "Cudagraph is disabled under eager mode"),
+    rule("No valid cudagraph capture sizes remain", "", Into.OFF,
+         "No valid cudagraph capture sizes remain"),
     rule("Enforce eager set, ", "", Into.OFF, "Enforce eager set"),
     rule("fallback to the eager mode", r"CUDA graph is not supported .{0,120}fallback to the eager",
          Into.OFF, "CUDA graph is not supported, fallback to the eager mode"),

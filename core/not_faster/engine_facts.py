@@ -32,6 +32,7 @@ def engine_facts(
         mode=_text(facts.get("cudagraph_mode")),
         captured=_captured(reading, off),
         stopped=_stopped(reading.log),
+        failed=_failed(reading.log),
         out_of_memory=True if facts.get("out_of_memory") else None,
         truncated_to=_whole(facts.get("effective_max")),
         replays=_replays(facts),
@@ -72,6 +73,11 @@ def _stopped(log: EngineLog | None) -> tuple[int, int] | None:
         return None
     bars = [bar for bar in log.bars.values() if not bar.complete and bar.line <= log.failed.line]
     return (bars[-1].done, bars[-1].total) if bars else None
+
+
+def _failed(log: EngineLog | None) -> str | None:
+    failed = log.failed if log is not None and log.finished is None else None
+    return failed.where if failed is not None else None
 
 
 def _replays(facts: Mapping[str, Any]) -> Replays | None:

@@ -77,7 +77,7 @@ def _failed(engine: EngineFacts) -> bool:
     broken = any(
         cause.rank is Rank.ROOT and _of_capture(cause.klass) for cause in engine.causes or ()
     )
-    return broken or engine.stopped is not None
+    return broken or engine.failed is not None
 
 
 def _of_capture(klass: str) -> bool:
@@ -97,6 +97,8 @@ def _said(engine: EngineFacts) -> Iterator[Evidence]:
         why = "memory ran out" if engine.out_of_memory else "it failed"
         done, total = engine.stopped
         yield Evidence(f"Capturing stopped after {done} of {total}: {why}.", measured)
+    elif engine.failed is not None:
+        yield Evidence(f"Capturing failed: {engine.failed}.", measured)
     if engine.truncated_to is not None:
         yield Evidence(
             f"The largest size was cut to {engine.truncated_to}; wider steps run eager.", measured
@@ -118,8 +120,8 @@ def _errands(engine: EngineFacts) -> Iterator[str]:
         yield engine.fix or TURN_ON
     for cause in _findings(engine):
         yield cause.remedy
-    if engine.stopped is not None and not engine.causes:
-        yield "Read the log after the progress bar for the first error, or give it to Diagnose."
+    if engine.failed is not None and not engine.causes:
+        yield "Read the log after that line for the first error, or give it to Diagnose."
 
 
 def _counted(known: Known) -> Iterator[Evidence]:
