@@ -95,9 +95,11 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 def text(result: dict[str, Any]) -> str:
     """For people."""
     sizes = as_ranges(result["sizes"]) if result["sizes"] else "none"
+    unsaid = any(finding["id"] == "list-not-in-log" for finding in result["findings"])
+    rule = ", by the rule, the log does not print them" if unsaid else ""
     lines = [
         f"{result['engine']} {result['version']}, from {result['source']}",
-        f"captures {counted(len(result['sizes']), 'sizes')} ({result['unit']}): {sizes}",
+        f"captures {counted(len(result['sizes']), 'sizes')} ({result['unit']}){rule}: {sizes}",
     ]
     for finding in result["findings"]:
         share = finding["share_pct"]

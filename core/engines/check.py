@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.engines.config import Config, config_of_log, read_config
 from core.engines.findings import Fix, plan_findings
-from core.engines.log_findings import log_findings, memory_finding, roomy
+from core.engines.log_findings import log_findings, memory_finding, reasoned, roomy
 from core.engines.plan import Finding, Plan, Severity
 from core.engines.traffic_findings import with_shares
 from core.errors import SettingError
@@ -128,7 +128,7 @@ def _all_findings(
     release, *_ = engine.checked_values(version, values)
     fix = roomy(fix_text(engine, str(release), values), plan, config.log)
     found = (
-        *plan_findings(plan, fix),
+        *reasoned(plan_findings(plan, fix), config.log),
         *_against_log(engine, version, values, plan, config),
         memory_finding(engine.memory(version, values), config.log),
     )

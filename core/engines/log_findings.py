@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from core.engines.findings import Fix
 from core.engines.memory import GIB, MemoryAccount
 from core.engines.plan import Finding, Plan, Severity
 from core.logs.record import EngineLog
 
+_REASONS = (" because ", "not supported", "No valid ")
+"""In words with which an engine turns graphs off by itself."""
 NO_ROOM_GIB = 0.25
 """Free memory after capturing below which no further graph is advised."""
 
@@ -34,6 +37,24 @@ def log_findings(
     said += [cap for cap in log.caps if cap.line not in {s.line for s in said}]
     for item in sorted(said, key=lambda stated: stated.line):
         yield Finding("log-says", Severity.WARNING, f"The log says in {item.where}.")
+
+
+def reasoned(found: Iterable[Finding], log: EngineLog | None) -> Iterator[Finding]:
+    """Where the engine itself turned graphs off, no flag of theirs turns them on again."""
+    reason = _own_reason(log) if log is not None else None
+    for item in found:
+        if reason is not None and item.id == "graphs-off":
+            item = replace(item, fix=f"The engine turned them off: change what {reason} names.")
+        yield item
+
+
+def _own_reason(log: EngineLog) -> str | None:
+    """Where the log says that the engine, not a setting, turned graphs off."""
+    if log.off is None:
+        return None
+    if log.downgrades and log.downgrades[-1].value.mode == "NONE":
+        return log.downgrades[-1].where
+    return log.off.where if any(words in log.off.value for words in _REASONS) else None
 
 
 def memory_finding(account: MemoryAccount, log: EngineLog | None) -> Finding:

@@ -37,7 +37,7 @@ class Collector:
         self.downgrades: list[Stated[Downgrade]] = []
         self.caps: list[Stated[Cap]] = []
         self.order: list[Stated[Into]] = []
-        self.ranks: Mapping[str, int] = {}
+        self.ranks: Mapping[str, int] | None = None
         self.out_of_memory = False
 
     def feed(self, line: LogLine) -> None:
@@ -83,13 +83,20 @@ class Collector:
             cap = Cap(int(groups["largest"]), asked, groups.get("reason", "").strip())
             self.caps.append(self._stated(cap, line))
         elif into in _ORDER:
-            if self.order and self.ranks != line.ranks:
-                return  # ranks take turns; one of them tells the order
-            self.ranks = line.ranks
-            self.order.append(self._stated(into, line))
+            self._take_order(into, line)
         elif into in (Into.RELEASE, Into.OFF, Into.FAILED, Into.FINISHED):
             words = item.words or next(iter(groups.values()), line.message)
             self.single[into.name.lower()] = self._stated(words.strip().rstrip("."), line)
+
+    def _take_order(self, into: Into, line: LogLine) -> None:
+        """Ranks take turns, so one of them tells the order; a start is of all of them."""
+        if into is Into.START:
+            self.ranks = None
+        elif self.ranks is None:
+            self.ranks = line.ranks
+        elif self.ranks != line.ranks:
+            return
+        self.order.append(self._stated(into, line))
 
     def _take_sizes(self, name: str, item: Rule, groups: dict[str, str], line: LogLine) -> None:
         text = " ".join(groups.values())
@@ -105,7 +112,6 @@ class Collector:
 
     def finish(self) -> EngineLog:
         """Everything stated, with what follows from it."""
-        self._add_off()
         log = EngineLog(
             engine=self.form.id,
             release=self.single.get("release"),
@@ -128,28 +134,26 @@ class Collector:
         log = replace(log, facts={**log.facts, **self.form.derived(log)})
         return replace(log, warnings=(*log_warnings(log), *self.form.warnings(log)))
 
-    def _add_off(self) -> None:
-        """Settings and modes that switch graphs off state it as much as a sentence does."""
+    def _off(self) -> Stated[str] | None:
+        """A setting or a mode that switches graphs off states it as much as a sentence does.
+
+        Of several, the one that tells why: a setting, a mode that the engine changed, a sentence.
+        None where a capture ended after the last of them: another start.
+        """
+        found = []
         for name, value in self.form.off_settings.items():
             stated = self.found["settings"].get(name)
             if stated is not None and stated.value == value:
-                self._off_from(stated, f"{name}={value}")
+                found.append(Stated(f"{name}={value}", stated.line, stated.text))
         mode = self._mode()
         if mode is not None and mode.value == "NONE":
-            self._off_from(mode, "cudagraph_mode NONE")
-
-    def _off_from(self, stated: Stated[Any], words: str) -> None:
-        before = self.single.get("off")
-        if before is None or before.line > stated.line or words.startswith("enforce_eager"):
-            line = max(stated.line, before.line) if before is not None else stated.line
-            self.single["off"] = Stated(words, line, stated.text)
-
-    def _off(self) -> Stated[str] | None:
-        """None where a capture ended after the last line that says so: another start."""
-        off, finished = self.single.get("off"), self.single.get("finished")
-        if off is None or (finished is not None and finished.line > off.line):
+            found.append(Stated("cudagraph_mode NONE", mode.line, mode.text))
+        found += [self.single["off"]] if "off" in self.single else []
+        finished = self.single.get("finished")
+        last = max((stated.line for stated in found), default=0)
+        if not found or (finished is not None and finished.line > last):
             return None
-        return off
+        return found[0]
 
     def _mode(self) -> Stated[str] | None:
         if self.downgrades:

@@ -19,6 +19,7 @@ MARKS = re.compile(
     r"|Capturing batches \((?:bs|num_tokens)=|server_args=ServerArgs\(|Finish: obj="
     r"|Memory pool end\. avail mem=|KV Cache is allocated\. "
     r"|Cuda graph is disabled because|CUDA graph is disabled because"
+    r"|cuda graph is disabled because"
 )
 WANTED = interest(
     r"batch", r"Capt", r"Finish", r"=", r"allocated", r"Load weight", r"[Mm]emory", r"graph",
@@ -54,6 +55,7 @@ FACTS = (
     rule("context_len=", r"context_len=(?P<max_model_len>\d+)"),
     rule("available_gpu_mem=", r"available_gpu_mem=(?P<available_gib>[\d.]{1,12}) GB"),
     rule("KV Cache is allocated", r"#tokens: (?P<kv_tokens>\d+)"),
+    rule("KV Cache is allocated", r"KV size: (?P<kv_gib>[\d.]{1,12}) GB"),
     rule("KV cache allocated", r"#tokens: (?P<kv_tokens>\d+), KV size: (?P<kv_gib>[\d.]{1,12}) GB"),
     rule("Load weight end", r"mem usage=(?P<weights_gib>[\d.]{1,12}) GB"),
     rule("decode_log_interval=", r"decode_log_interval=(?P<decode_log_interval>\d+)"),
@@ -70,8 +72,8 @@ STATEMENTS = (
     rule("Capture target prefill",
          rf"Capture target prefill CUDA graph begin\..*num_tokens={_LIST}", Into.PREFILL),
     rule("graph is disabled because",
-         r"(?<!iecewise )(?<!refill )(?<!draft )[Cc](?:uda|UDA) graph "
-         r"(?P<words>is disabled because .{1,120})", Into.OFF),
+         r"(?<!iecewise )(?<!refill )(?<!draft )"
+         r"(?P<words>(?:[Cc]uda|CUDA) graph is disabled because .{1,120})", Into.OFF),
     rule("Capture cuda graph failed", r"(?P<why>Capture cuda graph failed.*)", Into.FAILED),
     rule("server_args=", r"server_args=\w", Into.START),
     rule("Memory pool end", "", Into.KV_POOL),

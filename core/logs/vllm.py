@@ -20,6 +20,7 @@ MARKS = re.compile(
     r"|Avg prompt throughput: [\d.]+ tokens/s.{0,400}?Running: \d+ reqs"
     r"|Graph capturing finished in|LLM engine \(v[\d.]+|Capturing CUDA graph"
     r"|Capturing cudagraphs for decoding|vLLM API server version"
+    r"|non-default args: \{|args: Namespace\("
     r"|Truncating max_cudagraph_capture_size|Available KV cache memory: "
     r"|Capping cudagraph capture sizes from|setting cudagraph_mode=|Skipping CUDA graph capture"
     r"|No valid cudagraph capture sizes remain|Overriding cudagraph_mode "

@@ -18,6 +18,12 @@ def log_warnings(log: EngineLog) -> Iterator[str]:
         why = f" {cap.value.reason}" if cap.value.reason else ""
         yield f"The engine cut the largest capture size to {cap.value.largest}{why}."
     yield from _bars(log)
+    if (
+        log.failed is not None
+        and log.finished is None
+        and all(b.complete for b in log.bars.values())
+    ):
+        yield f"Capturing failed: {log.failed.where}."
 
 
 def _bars(log: EngineLog) -> Iterator[str]:

@@ -89,7 +89,7 @@ def _said(engine: EngineFacts) -> Iterator[Evidence]:
     name = engine.label[0].upper() + engine.label[1:] if engine.name is None else engine.name
     if engine.off is not None:
         yield Evidence(f"{name} says that graphs are off: {engine.off}.", measured)
-    elif engine.captured:
+    elif engine.captured and engine.failed is None:
         mode = f", mode {engine.mode}" if engine.mode else ""
         sizes = f"{len(engine.captured)} sizes, {engine.captured[0]} to {engine.captured[-1]}"
         yield Evidence(f"{name} captured {sizes}{mode}.", measured)
