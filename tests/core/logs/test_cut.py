@@ -41,7 +41,8 @@ def test_any_cut_states_nothing_false(name: str, data: st.DataObject) -> None:
         if key not in PROGRESS:
             assert any(other.flat().get(key) == value for other in near), (key, value)
     assert log.off is None or whole.off is not None
-    assert log.graphs_first is None or log.graphs_first.value == whole.graphs_first.value
+    order, all_of_it = log.graphs_first, whole.graphs_first
+    assert order is None or (all_of_it is not None and order.value == all_of_it.value)
     if whole.off is None:
         assert not [w for w in log.warnings if any(words in w for words in FALSE)]
 
