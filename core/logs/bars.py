@@ -28,11 +28,11 @@ def updates(text: str) -> list[str]:
     Bars end at a carriage return (also where a collector wrote the sign as text), or run into each
     other and into the next message where it dropped the sign.
     """
+    if "%|" not in text:
+        return text.split("\r")
     for sign in _RETURNS:
-        if sign in text and "%|" in text:
-            text = text.replace(sign, "\r")
-    parts = text.split("\r")
-    return [piece for part in parts for piece in (_END.split(part) if "%|" in part else [part])]
+        text = text.replace(sign, "\r")
+    return [piece for part in text.split("\r") for piece in _END.split(part)]
 
 
 def is_bar(text: str) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.logs.bars import updates
-from core.logs.prefix import peel
+from core.logs.prefix import NO_RANKS, peel
 
 KEPT_CHARS = 200_000
 """No message we look for is longer; what is, holds somebody's prompt."""
@@ -21,8 +20,7 @@ class Unended(bytes):
     """A last line without its end: what it ends with may be cut."""
 
 
-@dataclass(frozen=True)
-class LogLine:
+class LogLine(NamedTuple):
     """One message.
 
     number : from 1, in the file
@@ -35,7 +33,7 @@ class LogLine:
     process: str = ""
     time: str = ""
     source: str = ""
-    ranks: Mapping[str, int] = field(default_factory=dict)
+    ranks: Mapping[str, int] = NO_RANKS
     ended: bool = True
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 DECODE = "Decode batch"
 PREFILL = "Prefill batch"
@@ -19,8 +19,7 @@ _FINISH = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Decode:
+class Decode(NamedTuple):
     """One decode line: the batch of one step in so many.
 
     graph : whether it replayed one, None where the line does not say

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 ITERATION = "iter = "
 _RANK = re.compile(r"global_rank = (\d{1,6})")
@@ -15,8 +15,7 @@ _ELAPSED = re.compile(r"elapsed_time = (\d{1,9}(?:\.\d+)?)s")
 _DEVICE = re.compile(r"prev_device_step_time = (\d{1,9}(?:\.\d+)?)ms")
 
 
-@dataclass(frozen=True)
-class Iteration:
+class Iteration(NamedTuple):
     """One step of one rank; None for what a form or a cut line does not hold.
 
     scheduled : requests, those in prefill (prompts) among them

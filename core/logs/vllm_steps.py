@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 INTERVAL_S = 10.0
 """Seconds between two lines of statistics, VLLM_LOG_STATS_INTERVAL's default."""
@@ -23,8 +23,7 @@ _RUNNING = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Iteration:
+class Iteration(NamedTuple):
     """One step (--enable-logging-iteration-details, from 0.15).
 
     prompts, prompt_tokens : requests in prefill and their tokens; rows, tokens : those decoding
