@@ -53,10 +53,13 @@ class Collector:
                 self._match(item, line)
 
     def _match(self, item: Rule, line: LogLine) -> None:
+        text = line.message
+        if item.after:
+            text = text[text.index(item.needle) + len(item.needle) :]
         if item.every:
-            found = list(item.pattern.finditer(line.message))
+            found = list(item.pattern.finditer(text))
         else:
-            found = [m for m in [item.pattern.search(line.message)] if m is not None]
+            found = [m for m in [item.pattern.search(text)] if m is not None]
         for match in found:
             groups = {
                 name: value
@@ -184,9 +187,10 @@ def _cut(match: re.Match[str], name: str, line: LogLine) -> bool:
 
     A single sentence that somebody pasted is whole; a printed name=value is followed by more.
     """
-    if line.ended or match.end(name) < len(line.message) or not match[name][-1:].isalnum():
+    text = match.string
+    if line.ended or match.end(name) < len(text) or not match[name][-1:].isalnum():
         return False
-    return line.number > 1 or line.message[: match.start(name)].endswith("=")
+    return line.number > 1 or text[: match.start(name)].endswith("=")
 
 
 def _nothing(log: EngineLog) -> Mapping[str, Stated[Any]]:

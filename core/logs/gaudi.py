@@ -16,7 +16,7 @@ MARKS = re.compile(
     r"|HPUGraphs|was not warmed-up!"
 )
 _WARMED = r"\[Warmup\]\[\w*/?[Dd]ecode\]\[\d+/\d+\] batch_size:(?P<size>\d{1,9})"
-_LIST = r"decode buckets \[[^\]]*\]: \[(?P<buckets>(?:\(\d+, \d+, \d+\)(?:, )?)*)\]"
+_LIST = r"decode buckets \[[^\]]{0,200}\]: \[(?P<buckets>(?:\(\d+, \d+, \d+\)(?:, )?)*)\]"
 _MISSED = re.compile(
     r"Configuration: \('(\w+)', (\d+), (\d+), (\d+)\) was not warmed-up"
     r"|(Decode|Prompt) bucket for \((\d+), (\d+), (\d+)\) was not prepared"

@@ -29,7 +29,7 @@ _KINDS = {
     "named": rf"- (?:[\w.]+ - )?(?:{_LEVEL}) - ",
     "stream": r"(?:stdout|stderr) [FP] ",
     "compose": r"(?!(?:FULL|PIECEWISE|NONE)\b)"
-    r"(?P<compose_from>[\w.\-/@]*[A-Za-z][\w.\-/@]*)\s*\|\s",
+    r"(?P<compose_from>(?=[\w.\-/@]{0,120}[A-Za-z])[\w.\-/@]{1,120})\s{0,80}\|\s",
     "pod": r"\[(?P<pod_from>[\w.\-]*[A-Za-z][\w.\-]*/[\w.\-/]+)\]\s?",
     "mpi": r"\[\d+,\d+\]<std(?:out|err)>:\s?",
     "rank": r"\[rank\d+\]:\s?",

@@ -43,6 +43,7 @@ class Rule:
     needle : a part that is looked for first; pattern : what is stated
     unless : a part that makes the line another message (a hint, a help text)
     every : all matches together are one list; else a later message wins
+    after : the pattern is looked for behind the first needle, so that it need not hold it
     item : where a list is not of plain sizes, one entry; its group is the size
     """
 
@@ -53,6 +54,7 @@ class Rule:
     unless: str = ""
     every: bool = False
     item: str = ""
+    after: bool = False
 
 
 def rule(
@@ -68,9 +70,9 @@ def rule(
     return Rule(needle, re.compile(pattern or re.escape(needle)), into, words, unless, every, item)
 
 
-def setting(needle: str, pattern: str) -> Rule:
-    """A setting, from a line that prints settings."""
-    return rule(needle, pattern, Into.SETTING)
+def setting(needle: str, pattern: str, after: bool = False) -> Rule:
+    """A setting, from a line that prints settings; after : only behind the needle."""
+    return Rule(needle, re.compile(pattern), Into.SETTING, after=after)
 
 
 def typed(text: str) -> Value:

@@ -45,7 +45,7 @@ _ARGUMENTS = (
     _argument("speculative_num_draft_tokens", r"\d+", "num_draft_tokens"),
 )
 SETTINGS = tuple(
-    setting(line, rf"{line}.*?{pattern}" if line.startswith("server") else pattern)
+    setting(line, pattern, after=line.startswith("server"))
     for _, pattern in _ARGUMENTS
     for line in ("server_args=", "max_total_num_tokens=")
 )
@@ -67,10 +67,10 @@ _PLAIN = r"Capture cuda graph"
 STATEMENTS = (
     rule("Capture cuda graph", rf"{_PLAIN} (?:bs|begin\.[^\[]{{0,200}}?\bbs)[ =]{_LIST}",
          Into.CAPTURED),
-    rule("Capture target", rf"{_DECODE} (?:begin|end)\..*?\bbs={_LIST}", Into.CAPTURED),
+    rule("Capture target", rf"{_DECODE} (?:begin|end)\..{{0,400}}?\bbs={_LIST}", Into.CAPTURED),
     rule("num tokens", rf"{_PLAIN} num tokens {_LIST}", Into.PREFILL),
     rule("Capture target prefill",
-         rf"Capture target prefill CUDA graph begin\..*num_tokens={_LIST}", Into.PREFILL),
+         rf"Capture target prefill CUDA graph begin\..{{0,400}}num_tokens={_LIST}", Into.PREFILL),
     rule("graph is disabled because",
          r"(?<!iecewise )(?<!refill )(?<!draft )"
          r"(?P<words>(?:[Cc]uda|CUDA) graph is disabled because .{1,120})", Into.OFF),

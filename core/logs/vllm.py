@@ -35,7 +35,7 @@ WANTED = interest(
 )  # fmt: skip
 
 _GIB = r"-?[\d.]{1,12}"
-_GIVEN = r"non-default args: \{{.*?'{name}': (?P<{name}>{value})(?=[,}}])"
+_GIVEN = r"'{name}': (?P<{name}>{value})(?=[,}}])"
 _CONFIG = ("with config", "Namespace(")
 _BOOL = r"True|False"
 _ENDS = r"(?=[,)\s])"
@@ -45,11 +45,10 @@ _ENDS = r"(?=[,)\s])"
 def _configured(name: str, value: str, names: str = "") -> tuple[Any, ...]:
     """A setting from the lines that print the configuration; a hint in quotes is none."""
     pattern = rf"(?<!['\"`\w.]){names or name}=(?P<{name}>{value}){_ENDS}"
-    lines = tuple(rf"(?:{re.escape(line)}).*?{pattern}" for line in _CONFIG)
     given = _GIVEN.format(name=name, value=value)
     return (
-        *(setting(line, found) for line, found in zip(_CONFIG, lines, strict=True)),
-        setting("non-default args", given),
+        *(setting(line, pattern, after=True) for line in _CONFIG),
+        setting("non-default args: {", given, after=True),
     )
 
 
@@ -117,8 +116,8 @@ STATEMENTS = (
     rule("- Capture sizes:", r"- Capture sizes: \[(?P<sizes>[\d,\s]*)\]", Into.CAPTURED),
     rule("cudagraph_mode", r"'cudagraph_mode': <CUDAGraphMode\.(?P<mode>\w+)", Into.MODE),
     rule("setting cudagraph_mode=",
-         r"(?:CUDAGraphMode\.(?P<asked>\w+)|CUDAGraph) (?P<reason>is not supported.*?); setting "
-         r"cudagraph_mode=(?:CUDAGraphMode\.)?(?P<mode>[A-Z_]+)", Into.DOWNGRADE),
+         r"(?:CUDAGraphMode\.(?P<asked>\w+)|CUDAGraph) (?P<reason>is not supported.{0,400}?); "
+         r"setting cudagraph_mode=(?:CUDAGraphMode\.)?(?P<mode>[A-Z_]+)", Into.DOWNGRADE),
     rule("Overriding cudagraph_mode",
          r"Overriding cudagraph_mode (?:from (?P<asked>[A-Z_]+) )?to (?P<mode>[A-Z_]+)",
          Into.DOWNGRADE),

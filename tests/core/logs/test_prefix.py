@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,3 +90,23 @@ def test_steps_are_counted_behind_any_prefix(name: str, kind: str) -> None:
     assert after.steps.steps.tolist() == before.steps.steps.tolist()
     assert after.steps.duration_s == before.steps.duration_s
     assert after.dropped == before.dropped
+
+
+ENDLESS = [
+    *("a", "a ", "> ", "1", "(a ", "[a/b", "- Mode: ", "svc | ", "with config", "CUDAGraph "),
+    *("Capture target decode CUDA graph begin.", "decode buckets [", "CUDA graphs with sizes: ["),
+    *("CUDAGraph is not supported", "non-default args: {", "Capturing CUDA graphs (FULL): 100%|"),
+    *("server_args=", "Capturing", "'cudagraph_capture_sizes': [1,", "Capture cuda graph begin."),
+    *("CUDA graph is not supported ", "CUDA graph warmup", "Namespace(", "2026-05-28 22:54:01 | "),
+]
+
+
+@pytest.mark.parametrize("part", ENDLESS)
+def test_a_line_without_end_is_read_in_time(part: str) -> None:
+    """Two hundred thousand characters of one beginning after the other: no pattern is square."""
+    text = (part * (200_000 // len(part)))[:199_000] + "\n"
+    for engine in ENGINES.values():
+        if engine.log_form is not None:
+            begin = time.process_time()
+            engine.log_form.read(text)
+            assert time.process_time() - begin < 3.0
