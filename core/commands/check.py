@@ -53,7 +53,8 @@ def _text(args: argparse.Namespace) -> str | None:
             f"{args.config} is larger than {LARGEST_BYTES >> 20} MiB; cut the log to its start."
         )
     try:
-        return path.read_text("utf-8")
+        with path.open(encoding="utf-8", newline="") as file:  # bars keep their carriage returns
+            return file.read().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise FileContentError(f"{args.config} is no UTF-8 text; give flags or a log.") from error
 

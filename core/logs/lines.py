@@ -71,6 +71,10 @@ def text_lines(text: str) -> Iterator[tuple[int, bytes]]:
 def parse_line(text: str, number: int = 0, ended: bool = True) -> LogLine:
     """One message without its prefixes."""
     found = peel(text)
+    if found.message.startswith("{") and (inner := _inner(found.message)) is not None:
+        again = peel(inner.rstrip("\n"))
+        source = f"{found.source} {again.source}".strip()
+        found = again._replace(source=source, process=again.process or found.process)
     return LogLine(
         number, found.message, found.process, found.time, found.source, found.ranks, ended
     )
@@ -78,15 +82,19 @@ def parse_line(text: str, number: int = 0, ended: bool = True) -> LogLine:
 
 def unwrapped(line: bytes) -> str:
     """The line, or the text inside a collector's JSON object."""
-    if line.startswith(b"{") and len(line) < KEPT_CHARS:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        inner = wrapped_text(row) if isinstance(row, dict) else None
-        if inner is not None:
-            return inner.rstrip("\n")
-    return line[:KEPT_CHARS].decode("utf-8", "replace")
+    inner = _inner(line) if line.startswith(b"{") else None
+    return line[:KEPT_CHARS].decode("utf-8", "replace") if inner is None else inner.rstrip("\n")
+
+
+def _inner(line: str | bytes) -> str | None:
+    """The text inside a collector's JSON object; None where it is none."""
+    if len(line) >= KEPT_CHARS:
+        return None
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return wrapped_text(row) if isinstance(row, dict) else None
 
 
 def wrapped_text(row: Mapping[str, Any]) -> str | None:

@@ -34,8 +34,19 @@ def _graphs(log: EngineLog) -> Iterator[str]:
         yield f"{megabytes:,.6g} MB (measured)"
     if log.estimated_graph_gib is not None:
         yield f"{log.estimated_graph_gib:,.6g} GiB (estimated by the engine)"
+    yield from _kinds(log)
     if log.free_gib is not None:
         yield f"{log.free_gib:,.6g} GiB free after capturing (measured)"
+
+
+def _kinds(log: EngineLog) -> Iterator[str]:
+    """What each kind took, where the log tells several apart."""
+    stated = log.facts.get("captures")
+    found = stated.value if stated is not None else []
+    first = [item for item in found if item["rank"] == found[0]["rank"] and "mem_gib" in item]
+    if len(first) > 1:
+        for item in first:
+            yield f"{item['kind']} {item['mem_gib']:,.6g} GiB"
 
 
 def _memory(log: EngineLog) -> Iterator[str]:

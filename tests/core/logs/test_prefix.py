@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +29,11 @@ def stated(name: str, text: str) -> EngineLog:
 def values(log: EngineLog) -> dict[str, object]:
     """Everything stated, without the evidence."""
     return {"sizes": log.sizes, "graphs": log.plain_graphs, **log.flat()}
+
+
+@cache
+def plain_values(name: str) -> dict[str, object]:
+    return values(stated(name, EVERY[name]))
 
 
 BY_HAND = [
@@ -74,7 +81,7 @@ def test_colours_also_where_the_sign_is_text() -> None:
 def test_any_prefix_changes_nothing(name: str, kinds: list[str]) -> None:
     """Up to three prefixes before every line of every log: the same facts, lists and order."""
     prefix = "".join(PREFIXES[kind] for kind in kinds)
-    assert values(stated(name, prefixed(EVERY[name], prefix))) == values(stated(name, EVERY[name]))
+    assert values(stated(name, prefixed(EVERY[name], prefix))) == plain_values(name)
 
 
 @pytest.mark.parametrize("name", ["sglang_decode.log", "vllm_cudagraph_stats.log"])
@@ -90,6 +97,17 @@ def test_steps_are_counted_behind_any_prefix(name: str, kind: str) -> None:
     assert after.steps.steps.tolist() == before.steps.steps.tolist()
     assert after.steps.duration_s == before.steps.duration_s
     assert after.dropped == before.dropped
+
+
+@pytest.mark.parametrize("kind", PREFIXES)
+def test_a_collectors_object_behind_a_prefix(kind: str) -> None:
+    """JSON lines of a container driver, shown by another tool: the same step sizes."""
+    plain = (TRACES / "sglang_decode.log").read_text()
+    lines = [json.dumps({"log": f"{line}\n", "stream": "stdout"}) for line in plain.splitlines()]
+    wrapped = prefixed("\n".join(lines) + "\n", PREFIXES[kind])
+    before, after = read(plain.encode(), name="x.log"), read(wrapped.encode(), name="x.log")
+    assert before.steps is not None and after.steps is not None
+    assert after.steps.steps.tolist() == before.steps.steps.tolist()
 
 
 ENDLESS = [

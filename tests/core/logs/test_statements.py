@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from core.commands.import_ import summary
@@ -340,6 +342,26 @@ def test_import_prints_figures() -> None:
     told = lines_of(SGLANG)
     assert "captured in 2.75 s (measured), 0.46 GiB (measured), 11.44 GiB free" in told
     assert "KV cache: 412,345 tokens, sized before graphs were captured" in told
+
+
+def test_import_tells_kinds_of_graphs_apart() -> None:
+    """Decode, draft and prefill graphs each with what they took; their sum is the total."""
+    lines = [
+        f"[2026-05-28 22:52:34 TP{rank}] Capture {kind} CUDA graph end. bs=[1, 2], elapsed=1.50 s, "
+        f"mem usage={gib} GB, avail mem=9.00 GB."
+        for rank in (0, 1)
+        for kind, gib in (("target decode", 0.5), ("draft decode", 0.25), ("target prefill", 1.0))
+    ]
+    told = lines_of("\n".join(lines) + "\n")
+    assert "captured in 4.5 s (measured), 1.75 GiB (measured)" in told  # 3 x 1.5; 0.5 + 0.25 + 1
+    assert "target decode 0.5 GiB, draft decode 0.25 GiB, target prefill 1 GiB" in told
+
+
+def test_a_reading_with_its_log_can_be_kept() -> None:
+    """A page keeps what it has read: it survives pickling, evidence and all."""
+    found = reading(SGLANG)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.log == found.log and again.log.finished == found.log.finished
 
 
 TABLE = (
