@@ -13,10 +13,13 @@ _LEVEL = "DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL"
 _DATE = r"\d{4}-\d\d-\d\d"
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _START = (
-    rf"(?=(?:\[(?:{_DATE} )?\d\d:\d\d|\[TRT|\[Warmup|\([A-Za-z][\w.\-]* [^()]*pid=|(?:{_LEVEL})\b"
-    rf"|{_DATE}[T ]\d|\| |- Mode:|- Capture sizes|Decode batch|Prefill batch|std(?:out|err) [FP] ))"
+    rf"(?=(?:\[(?:{_DATE} )?\d\d:\d\d|\[TRT|\[Warmup|\([A-Za-z][\w.\-]* [^()]{{0,200}}pid="
+    rf"|(?:{_LEVEL})\b|{_DATE}[T ]\d|\| ?[\dU\-]|- Mode:|- Capture sizes|Decode batch|Prefill batch"
+    r"|std(?:out|err) [FP] |[\w.\-/@]{1,80} {1,40}\| |\[[\w.\-]{1,80}/|\[\d+,\d+\]<|\[rank\d"
+    rf"|> |<\d{{1,3}}>1 |[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}|\{{\"))"
 )
-"""How a line of an engine begins: what lets a bare word, or a number, before it be a prefix."""
+"""How a line of an engine, or another prefix, begins: bare words and numbers are prefixes only
+before it."""
 _LABEL = r"(?=[\w.\-]*[a-z])[a-z0-9][a-z0-9.\-]*"
 
 _KINDS = {
@@ -39,7 +42,7 @@ _KINDS = {
     "time": rf"(?P<vllm_time>(?:\d\d-\d\d )?{_CLOCK})(?:\s+|$)",
     "place": r"\[[\w./\-]+:\d+\]\s?",
     "number": rf"\d{{1,7}}:\s?{_START}",
-    "words": rf"(?P<words_from>(?:{_LABEL}\s+){{1,3}}){_START}",
+    "words": rf"(?P<words_from>(?:{_LABEL}\s+){{1,9}}){_START}",
 }
 """Kinds of prefix, each tried again until none is left; groups ending in _from tell whose line it
 is."""
