@@ -128,7 +128,7 @@ def _all_findings(
     release, *_ = engine.checked_values(version, values)
     fix = roomy(fix_text(engine, str(release), values), plan, config.log)
     found = (
-        *reasoned(plan_findings(plan, fix), config.log),
+        *reasoned(plan_findings(plan, fix), config.log, _admits(engine, values)),
         *_against_log(engine, version, values, plan, config),
         memory_finding(engine.memory(version, values), config.log),
     )
@@ -141,6 +141,11 @@ def _joined(engine: Engine, config: Config, settings: Mapping[str, object]) -> d
     if config.log is not None and config.log.sizes and engine.list_setting:
         values[engine.list_setting] = config.log.sizes
     return {**values, **engine.own_names(settings)}
+
+
+def _admits(engine: Engine, values: Mapping[str, Any]) -> bool:
+    """Whether how many requests run at most is given, not assumed."""
+    return engine.common_names.get("max_num_seqs", "max_num_seqs") in values
 
 
 def fix_text(engine: Engine, version: str, settings: Mapping[str, Any]) -> Fix:

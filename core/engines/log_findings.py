@@ -39,10 +39,19 @@ def log_findings(
         yield Finding("log-says", Severity.WARNING, f"The log says in {item.where}.")
 
 
-def reasoned(found: Iterable[Finding], log: EngineLog | None) -> Iterator[Finding]:
-    """Where the engine itself turned graphs off, no flag of theirs turns them on again."""
+UNSAID = "The log does not say how many requests are admitted; if so many are: "
+
+
+def reasoned(found: Iterable[Finding], log: EngineLog | None, admits: bool) -> Iterator[Finding]:
+    """Findings of a plan in the light of a log.
+
+    Where the engine itself turned graphs off, no flag turns them on again. admits : how many
+    requests run at most is known; else steps above the largest size are a question, no fault.
+    """
     reason = _own_reason(log) if log is not None else None
     for item in found:
+        if log is not None and not admits and item.id == "above-largest":
+            item = replace(item, severity=Severity.INFO, text=UNSAID + item.text)
         if reason is not None and item.id == "graphs-off":
             item = replace(item, fix=f"The engine turned them off: change what {reason} names.")
         yield item

@@ -10,6 +10,7 @@ from core.commands.import_ import summary
 from core.commands.import_ import text as import_text
 from core.engines import ENGINES
 from core.engines.check import CheckReport, check
+from core.engines.plan import Severity
 from core.logs.record import EngineLog
 from core.not_faster.gather import Part, part_of
 from core.readers import Reading, read
@@ -186,6 +187,11 @@ def test_a_short_list_is_no_limit_of_requests(sizes: str) -> None:
     report = checked("vllm", text + FINISHED)
     assert "max_num_seqs" not in report.settings
     assert any("only means" in note and "default is assumed" in note for note in report.notes)
+    beyond = next(f for f in report.findings if f.id == "above-largest")
+    assert beyond.severity is Severity.INFO and "does not say how many" in beyond.text
+    given = check(ENGINES["vllm"], text=text + FINISHED, settings={"max_num_seqs": 64})
+    beyond = next(f for f in given.findings if f.id == "above-largest")
+    assert beyond.severity is Severity.WARNING and beyond.text.startswith("Decode steps")
 
 
 ORDER = [
@@ -361,7 +367,8 @@ def test_a_reading_with_its_log_can_be_kept() -> None:
     """A page keeps what it has read: it survives pickling, evidence and all."""
     found = reading(SGLANG)
     again = pickle.loads(pickle.dumps(found))
-    assert again.log == found.log and again.log.finished == found.log.finished
+    assert found.log is not None and found.log.finished is not None
+    assert again.log == found.log
 
 
 TABLE = (
