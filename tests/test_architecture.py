@@ -75,6 +75,18 @@ def test_store_is_a_room_of_its_own():
     assert offenders("core", forbidden, skip=("core/store/",)) == []
 
 
+def test_logs_stand_below_those_who_read_them():
+    """core/logs knows messages alone: of core it imports itself and core.text."""
+    known = ("core.logs", "core.text")
+    above = {
+        f"{path.name} imports {name}"
+        for path in (ROOT / "core" / "logs").glob("*.py")
+        for name in imported(path)
+        if name.startswith("core") and not name.startswith(known)
+    }
+    assert above == set()
+
+
 def test_measuring_needs_no_job_engine():
     """The measuring modules import neither the job engine nor the store."""
     paths = [ROOT / "gpu_worker" / f"{name}.py" for name in NO_JOB_ENGINE]

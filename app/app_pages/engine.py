@@ -42,7 +42,8 @@ for note in report.notes:
     st.caption(note)
 if report.log is not None:
     st.subheader("From the log (measured by the engine)", anchor=False)
-    facts = {**report.log.facts, **{f"{k} graphs": v for k, v in report.log.graphs.items()}}
+    facts = {**report.log.plain_facts}
+    facts.update({f"{kind} graphs": n for kind, n in report.log.plain_graphs.items()})
     table([{"fact": key, "value": str(value)} for key, value in facts.items()], "log_facts")
 if report.sizes:
     st.caption("'Your engine today' can now be chosen on the Buckets page.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -10,14 +9,9 @@ import numpy as np
 from core.calibration.lockstep import StepSamples
 from core.cost.fit import fit_curve
 from core.errors import SettingError
+from core.logs.vllm_steps import iteration
 from core.padding import bucket_of
 from core.records import FloatArray, Origin, StepCost
-
-ITERATION = re.compile(
-    r"Iteration\(\d+\): (\d+) context requests, (\d+) context tokens, (\d+) generation requests, "
-    r"(\d+) generation tokens, iteration elapsed time: (\d+(?:\.\d+)?) ms(?! \(dummy\))"
-)
-"""vLLM --enable-logging-iteration-details, releases 0.15 to 0.33."""
 
 
 def cost_from_tables(
@@ -64,8 +58,12 @@ def iteration_samples(lines: Iterable[str]) -> StepSamples:
     data-parallel ranks and steps without tokens are no steps.
     Raises SettingError if no line is one.
     """
-    rows = [tuple(map(float, match.groups())) for match in map(ITERATION.search, lines) if match]
-    rows = [row for row in rows if row[1] + row[3] > 0]
+    steps = [step for step in map(iteration, lines) if step is not None and not step.dummy]
+    rows = [
+        (step.prompts, step.prompt_tokens, step.rows, step.tokens, step.ms)
+        for step in steps
+        if step.all_tokens
+    ]
     if not rows:
         raise SettingError(
             "The log has no iteration lines; start vLLM with --enable-logging-iteration-details."

@@ -114,8 +114,8 @@ def _limits(
     args: argparse.Namespace, report: CheckReport, machine: Machine | None
 ) -> tuple[EngineLimits, Ground]:
     """What was typed, else what the log says, else the recorded run's own."""
-    facts = report.log.facts if report.log else {}
-    kv = args.kv_tokens or facts.get("kv_tokens") or (machine.kv_tokens if machine else None)
+    logged = report.log.number("kv_tokens") if report.log else None
+    kv = args.kv_tokens or logged or (machine.kv_tokens if machine else None)
     typed = EngineLimits(
         args.max_num_seqs or _of(report, "max_num_seqs", machine and machine.max_num_seqs),
         args.max_num_batched_tokens
@@ -126,7 +126,7 @@ def _limits(
     if kv is None:
         return typed, Ground("KV tokens", Origin.ASSUMED, "500,000; give --kv-tokens or --log")
     origin = Origin.MEASURED if not args.kv_tokens else Origin.ASSUMED
-    source = "typed" if args.kv_tokens else "the engine's log" if facts else "the recorded run"
+    source = "typed" if args.kv_tokens else "the engine's log" if logged else "the recorded run"
     return typed, Ground("KV tokens", origin, f"{int(kv):,}, {source}")
 
 

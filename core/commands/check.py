@@ -99,7 +99,8 @@ def read_text(name: str) -> str:
             f"{name} is larger than {LARGEST_BYTES >> 20} MiB; cut the log to its start."
         )
     try:
-        return path.read_text("utf-8")
+        with path.open(encoding="utf-8", newline="") as file:  # bars keep their carriage returns
+            return file.read().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise FileContentError(f"{name} is no UTF-8 text; give flags or a log.") from error
 
@@ -120,7 +121,9 @@ def answer(report: CheckReport) -> dict[str, Any]:
         "findings": [finding_json(finding) for finding in report.findings],
         "ignored": list(report.ignored),
         "notes": list(report.notes),
-        "log": {**report.log.facts, "graphs": report.log.graphs} if report.log else None,
+        "log": {**report.log.plain_facts, "graphs": report.log.plain_graphs}
+        if report.log
+        else None,
     }
 
 
@@ -154,9 +157,12 @@ def _part(result: dict[str, Any]) -> str:
     unset = result.get("deployment", {}).get("unset", [])
     are = "is" if len(unset) == 1 else "are"
     open_ = f", while {', '.join(unset)} {are} open" if unset else ""
+    unsaid = any(finding["id"] == "list-not-in-log" for finding in result["findings"])
+    rule = ", by the rule, the log does not print them" if unsaid else ""
+    count = counted(len(result["sizes"]), "sizes")
     lines = [
         f"{result['engine']} {result['version']}, from {result['source']}",
-        f"captures {counted(len(result['sizes']), 'sizes')} ({result['unit']}{open_}): {sizes}",
+        f"captures {count} ({result['unit']}{open_}){rule}: {sizes}",
     ]
     if unset:
         names = " ".join(f"{name}=.." for name in unset)

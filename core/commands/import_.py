@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from core.errors import SettingError
+from core.logs.told import stated_lines
 from core.readers import Reading, ReadOptions, read
 from core.readers.common.lengths import total_tokens, weighted_percentiles
 from core.readers.options import COLUMN_ROLES, HISTOGRAM_KINDS, TIME_UNITS
@@ -91,6 +92,7 @@ def summary(reading: Reading) -> dict[str, Any]:
         "all_columns": list(reading.all_columns),
         "warnings": list(reading.warnings),
         "facts": dict(reading.facts),
+        "stated": list(stated_lines(reading.log)) if reading.log is not None else [],
     }
 
 
@@ -162,6 +164,7 @@ def text(result: dict[str, Any]) -> str:
         )
     if result["captured"]:
         lines.append(f"  captured sizes: {','.join(map(str, result['captured']))}")
+    lines += [f"  {stated}" for stated in result["stated"]]
     if result["columns"]:
         pairs = ", ".join(f"{role} = {column}" for role, column in result["columns"].items())
         lines.append(f"  columns: {pairs}")

@@ -148,7 +148,7 @@ def _is_log(text: str) -> bool:
 def _log_engine(text: str) -> str | None:
     """The engine whose start-up messages a text holds."""
     for engine in ENGINES.values():
-        if engine.log_marker and re.search(engine.log_marker, text):
+        if engine.log_form is not None and engine.log_form.shows(text):
             return engine.id
     return None
 

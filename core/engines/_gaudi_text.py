@@ -8,7 +8,6 @@ from itertools import product
 
 from core.engines._gaudi_buckets import DIMENSIONS, FIELDS, Bucket
 from core.engines.options import Form, Option
-from core.engines.startup_log import LogRule
 from core.errors import FileContentError
 
 
@@ -47,21 +46,6 @@ OPTIONS = (
     Option("speculative_config", form=Form.JSON),
     Option("speculative_config.num_speculative_tokens", "num_speculative_tokens"),
     Option("enforce_eager", "enforce_eager", Form.SWITCH),
-)
-
-MARKER = r"Generated \d+ (?:prompt|decode) buckets"
-
-
-def _batches(text: str) -> list[int]:
-    """Batches of a printed list of buckets."""
-    return sorted({bucket[0] for bucket in ast.literal_eval(text)})
-
-
-RULES = (
-    LogRule(r"Generated \d+ decode buckets \[[^\]]*\]: (\[[^\n]*\])", "captured", _batches),
-    LogRule(r"Generated (\d+) decode buckets", "graphs.decode", int),
-    LogRule(r"Generated (\d+) prompt buckets", "graphs.prompt", int),
-    LogRule(r"Warmup finished in (\d+) secs", "facts.capture_s", int),
 )
 
 

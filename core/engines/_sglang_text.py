@@ -8,7 +8,6 @@ from core.engines._sglang_limits import ATTN_DP_FLAG
 from core.engines.export import ExportForm, flag, json_flag
 from core.engines.options import Form, Option
 from core.engines.plan import StepKind
-from core.engines.startup_log import LogRule, sizes, yes
 from core.engines.versions import Release
 
 NEW_NAMES = "0.5.14"
@@ -127,38 +126,6 @@ OPTIONS = (
     Option("speculative_eagle_topk", "speculative_eagle_topk"),
     Option("speculative_num_draft_tokens", "num_draft_tokens"),
     Option("enable_lora", "enable_lora", Form.SWITCH),
-)
-
-MARKER = r"Capture (?:target |draft |cuda graph|piecewise)|server_args=ServerArgs"
-_LIST = r"\[([\d, ]*)\]"
-_DECODE = r"Capture target (?:decode|verify) CUDA graph"
-
-RULES = (
-    LogRule(rf"Capture cuda graph bs {_LIST}", "captured", sizes),
-    LogRule(rf"{_DECODE} (?:begin|end)\.[^\n]*?\bbs={_LIST}", "captured", sizes),
-    LogRule(rf"Capture cuda graph num tokens {_LIST}", "prefill", sizes),
-    LogRule(
-        rf"Capture target prefill CUDA graph begin\.[^\n]*num_tokens={_LIST}", "prefill", sizes
-    ),
-    LogRule(r"\bmax_running_requests=(\d+)", "settings.max_running_requests", int),
-    LogRule(r"\bchunked_prefill_size=(\d+)", "settings.chunked_prefill_size", int),
-    LogRule(r"\btp_size=(\d+)", "settings.tp_size", int),
-    LogRule(r"\bdp_size=(\d+)", "settings.dp_size", int),
-    LogRule(r"\bpp_size=(\d+)", "settings.pp_size", int),
-    LogRule(r"\benable_dp_attention=(True|False)", "settings.enable_dp_attention", yes),
-    LogRule(r"\benable_two_batch_overlap=(True|False)", "settings.enable_two_batch_overlap", yes),
-    LogRule(
-        r"\bdisable_cuda_graph_padding=(True|False)", "settings.disable_cuda_graph_padding", yes
-    ),
-    LogRule(r"\bdisable_cuda_graph=(True|False)", "settings.disable_cuda_graph", yes),
-    LogRule(r"\bspeculative_num_draft_tokens=(\d+)", "settings.num_draft_tokens", int),
-    LogRule(r"\bspeculative_algorithm='(\w+)'", "settings.speculative_algorithm", algorithm),
-    LogRule(r"\bdisaggregation_mode='(\w+)'", "settings.disaggregation_mode", str),
-    LogRule(r"Capture cuda graph end\. Time elapsed: ([\d.]+) s", "facts.capture_s", float),
-    LogRule(rf"{_DECODE} end\.[^\n]*elapsed=([\d.]+) s", "facts.capture_s", float),
-    LogRule(r"Capture cuda graph end\.[^\n]*mem usage=([\d.]+) GB", "facts.graph_gib", float),
-    LogRule(rf"{_DECODE} end\.[^\n]*mem usage=([\d.]+) GB", "facts.graph_gib", float),
-    LogRule(r"\bmax_total_num_tokens=(\d+)", "facts.kv_tokens", int),
 )
 
 

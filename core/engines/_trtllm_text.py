@@ -7,7 +7,6 @@ from typing import Any
 from core.engines.export import ExportForm, python_text, yaml_text
 from core.engines.options import Form, Option
 from core.engines.plan import StepKind
-from core.engines.startup_log import LogRule
 from core.engines.versions import Release
 
 CONFIG = "cuda_graph_config"
@@ -56,21 +55,6 @@ OPTIONS = (
     Option("speculative_config.max_draft_len", "num_draft_tokens"),
     Option("speculative_config.num_nextn_predict_layers", "num_draft_tokens"),
     Option("speculative_config.draft_len_schedule", "draft_len_schedule", convert=_keys),
-)
-
-MARKER = r"Creating CUDA graph instances|generation[- ]only CUDA graph warmup|\[TRT-LLM\]"
-
-RULES = (
-    LogRule(
-        r"Run generation[- ]only CUDA graph warmup[^\n]*?batch size=(\d+)",
-        "captured",
-        int,
-        every=True,
-    ),
-    LogRule(r"Creating CUDA graph instances for (\d+) batch sizes", "facts.batch_sizes", int),
-    LogRule(r"\bmax_num_tokens=(\d+)", "settings.max_num_tokens", int),
-    LogRule(r"\bmax_seq_len=(\d+), max_num_requests=", "settings.max_seq_len", int),
-    LogRule(r"max_num_tokens=\d+, max_batch_size=(\d+)", "settings.max_batch_size", int),
 )
 
 

@@ -1,78 +1,80 @@
-"""vLLM's start-up messages, 0.8 to 0.33."""
+"""What a start-up log of vLLM states, as settings of the engine."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 from core.engines._vllm_options import mode_name
 from core.engines._vllm_sizes import rounded
-from core.engines.startup_log import LogReading, LogRule, count, sizes, yes
+from core.logs.record import EngineLog
 
-MARKER = r"LLM engine \(v[\w.]+\) with config|Graph capturing finished|Capturing CUDA graph"
-_BAR = r":\s+100%\|[^|]*\|\s*(\d+)/"
-
-RULES = (
-    LogRule(r"LLM engine \(v([\w.]+)\) with config", "version"),
-    LogRule(r"'cudagraph_capture_sizes': \[([\d, ]*)\]", "captured", sizes),
-    LogRule(r"'cudagraph_mode': <CUDAGraphMode\.(\w+)", "settings.cudagraph_mode", mode_name),
-    LogRule(
-        r"'cudagraph_specialize_lora': (True|False)", "settings.cudagraph_specialize_lora", yes
-    ),
-    LogRule(r"\btensor_parallel_size=(\d+)", "settings.tensor_parallel_size", int),
-    LogRule(r"\bdata_parallel_size=(\d+)", "settings.data_parallel_size", int),
-    LogRule(r"\benforce_eager=(True|False)", "settings.enforce_eager", yes),
-    LogRule(r"\bnum_spec(?:ulative)?_tokens=(\d+)", "settings.num_speculative_tokens", int),
-    LogRule(r"\bmax_num_batched_tokens=(\d+)", "settings.max_num_batched_tokens", int),
-    LogRule(r"non-default args: \{.*'max_num_seqs': (\d+)", "settings.max_num_seqs", int),
-    LogRule(
-        r"non-default args: \{.*'max_num_batched_tokens': (\d+)",
-        "settings.max_num_batched_tokens",
-        int,
-    ),
-    LogRule(r"non-default args: \{.*'enable_lora': (True)", "settings.enable_lora", yes),
-    LogRule(r"non-default args: \{.*'max_loras': (\d+)", "settings.max_loras", int),
-    LogRule(r"Using (V2) Model Runner", "settings.runner", str.lower),
-    LogRule(r"Capturing CUDA graphs \((?:[\w\- ]+, )?PIECEWISE\)" + _BAR, "graphs.piecewise", int),
-    LogRule(r"Capturing CUDA graphs \((?:[\w\- ]+, )?FULL\)" + _BAR, "graphs.full", int),
-    LogRule(r"Capturing CUDA graph shapes" + _BAR, "graphs.piecewise", int),
-    LogRule(r"Graph capturing finished in (\d+) secs", "facts.capture_s", int),
-    LogRule(r"Graph capturing finished in \d+ secs, took ([\d.]+) GiB", "facts.graph_gib", float),
-    LogRule(r"Available KV cache memory: ([\d.]+) GiB", "facts.kv_gib", float),
-    LogRule(r"KV cache size: ([\d,]+) tokens", "facts.kv_tokens", count),
-    LogRule(r"Estimated CUDA graph memory: ([\d.]+) GiB", "facts.estimated_graph_gib", float),
-    LogRule(r"CUDA graph pool memory: ([\d.]+) GiB \(actual\)", "facts.pool_gib", float),
-    LogRule(r"Truncating max_cudagraph_capture_size to (\d+)", "facts.truncated_to", int),
-)
+LEAST_DEFAULT = 256
+"""The lowest max_num_seqs that a release chooses by itself."""
 
 
-def rules_for(names: frozenset[str]) -> tuple[LogRule, ...]:
-    """Those messages that another engine on vLLM prints too, without its version and modes."""
-    return tuple(
-        rule
-        for rule in RULES
-        if rule.target.partition(".")[2] in names
-        or rule.target == "captured"
-        or rule.target.startswith("facts.")
-    )
+def vllm_log_settings(
+    log: EngineLog, settings: dict[str, Any]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """With the graph mode as resolved, and limits that follow from counts of graphs."""
+    settings = dict(settings)
+    if "runner" in settings:
+        settings["runner"] = str(settings["runner"]).lower()
+    if log.mode is not None:
+        settings["cudagraph_mode"] = mode_name(log.mode.value)
+    if log.off is not None:
+        return settings, ()
+    if log.captured is not None:
+        return _with_batch_limit(log, settings)
+    return _from_counts(log, settings)
 
 
-def with_batch_limit(reading: LogReading) -> LogReading:
+def _with_batch_limit(
+    log: EngineLog, settings: dict[str, Any]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """max_num_seqs from the number of full decode graphs, where the log does not state it.
 
-    Full decode graphs exist up to max_num_seqs requests, so their count brackets it.
+    Full decode graphs exist up to max_num_seqs requests, so their count brackets it; where every
+    size has one, or the list was cut for another reason, it only tells the least.
     """
-    full = reading.graphs.get("full")
-    if "max_num_seqs" in reading.settings or not full or not reading.captured:
-        return reading
-    q = 1 + reading.settings.get("num_speculative_tokens", 0)
-    usable = [n for n in rounded(reading.captured, q) if n >= q]
+    full = log.plain_graphs.get("full")
+    if "max_num_seqs" in settings or not full or not log.sizes:
+        return settings, ()
+    q = 1 + settings.get("num_speculative_tokens", 0)
+    usable = [n for n in rounded(log.sizes, q) if n >= q]
     if full > len(usable):
-        return reading
+        return settings, ()
     least = usable[full - 1] // q
-    below = f" and below {-(-usable[full] // q)}" if full < len(usable) else ""
-    note = (
-        f"max_num_seqs is not in the log; {full} full graphs mean {least} or more{below}; "
-        f"{least} is assumed."
+    if full < len(usable):
+        note = (
+            f"max_num_seqs is not in the log; {full} full graphs mean {least} or more and below "
+            f"{-(-usable[full] // q)}; {least} is assumed."
+        )
+        return {**settings, "max_num_seqs": least}, (note,)
+    means = (
+        f"max_num_seqs is not in the log; all {full} sizes have a full graph, which only means "
+        f"{least} or more"
     )
-    settings = {**reading.settings, "max_num_seqs": least}
-    return replace(reading, settings=settings, notes=(*reading.notes, note))
+    if least <= LEAST_DEFAULT:
+        return settings, (f"{means}; the release's default is assumed.",)
+    return {**settings, "max_num_seqs": least}, (f"{means}; {least} is assumed.",)
+
+
+def _from_counts(
+    log: EngineLog, settings: dict[str, Any]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """From the largest graphs that are named, where the list itself is not printed."""
+    largest, full = log.number("largest_piecewise"), log.number("largest_full")
+    tops = [int(n) for n in (largest, full) if n]
+    caps = [cap.value.largest for cap in log.caps]
+    if not tops and not caps:
+        return settings, ()
+    top = min(caps) if caps else max(tops)
+    settings["max_cudagraph_capture_size"] = top
+    notes = [f"The list is not in the log; its largest size is {top}."]
+    if full and "max_num_seqs" not in settings:
+        settings["max_num_seqs"] = int(full) // (1 + settings.get("num_speculative_tokens", 0)) or 1
+        notes.append(
+            f"max_num_seqs is not in the log; the largest full graph holds {int(full)} tokens, so "
+            f"{settings['max_num_seqs']} is assumed."
+        )
+    return settings, tuple(notes)

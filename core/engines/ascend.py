@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.engines._vllm_forms import vllm_forms
-from core.engines._vllm_log import MARKER, rules_for
 from core.engines._vllm_modes import Modes
 from core.engines._vllm_options import REWRITES, options_for
 from core.engines._vllm_settings import MODES
@@ -33,6 +32,7 @@ from core.engines.protocol import Engine
 from core.engines.settings import choice, size_list, switch, whole
 from core.engines.versions import Release
 from core.errors import SettingError
+from core.logs.vllm import FORM
 from core.records import Origin, SizeUnit
 
 CAP = 512
@@ -86,8 +86,8 @@ class VllmAscend(Engine):
     options = options_for(NAMES)
     rewrites = REWRITES
     refuses_twice = True
-    log_rules = rules_for(NAMES)
-    log_marker = MARKER
+    log_form = FORM
+    off_settings = {"enforce_eager": True}
     memory_rule = MemoryAccount(
         rule="vLLM's sum for the KV cache; what vllm-ascend adds for graphs is not known here.",
         when="not known",

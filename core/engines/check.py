@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from core.engines.config import Config, read_config
+from core.engines.config import Config, config_of_log, read_config
 from core.engines.findings import Fix, plan_findings
-from core.engines.memory import GIB
+from core.engines.log_findings import log_findings, memory_finding, reasoned, roomy
 from core.engines.plan import Finding, Plan, Severity
-from core.engines.startup_log import LogReading
 from core.engines.traffic_findings import with_shares
 from core.errors import SettingError
+from core.logs.record import EngineLog
 from core.records import SizeUnit, StepHistogram
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class CheckReport:
     plan: Plan | None
     findings: tuple[Finding, ...]
     ignored: tuple[str, ...] = ()
-    log: LogReading | None = None
+    log: EngineLog | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -66,14 +66,16 @@ def check(
     settings: Mapping[str, object] | None = None,
     text: str | None = None,
     histogram: StepHistogram | None = None,
+    log: EngineLog | None = None,
 ) -> CheckReport:
     """Check settings, and a configuration text whose settings they complete and override.
 
+    log : a start-up log that was read before, in place of a text
     version : None takes the release that the text names, else the newest known
     Raises FileContentError for text that cannot be read, SettingError for settings that are unknown
     or out of range. A combination with which the engine does not start is a finding.
     """
-    config = read_config(engine, text, version) if text is not None else Config("settings")
+    config = _config(engine, text, version, log)
     version = version or config.version
     values = _joined(engine, config, settings or {})
     release, *_ = engine.checked_values(version, values)
@@ -85,8 +87,9 @@ def check(
         found.append(Finding("start-refused", Severity.ERROR, str(error), load="at start"))
     if plan is not None:
         found += _all_findings(engine, version, values, plan, config, histogram)
+    if config.log is not None:
+        found += log_findings(engine.label, str(release), version, config.log)
     found.sort(key=lambda finding: _ORDER[finding.severity])
-    log_notes = config.log.notes if config.log else ()
     return CheckReport(
         engine=engine.id,
         version=str(release),
@@ -96,8 +99,14 @@ def check(
         findings=tuple(found),
         ignored=config.ignored,
         log=config.log,
-        notes=(*log_notes, *(plan.notes if plan else ())),
+        notes=(*config.notes, *(plan.notes if plan else ())),
     )
+
+
+def _config(engine: Engine, text: str | None, version: str | None, log: EngineLog | None) -> Config:
+    if log is not None:
+        return config_of_log(engine, log)
+    return read_config(engine, text, version) if text is not None else Config("settings")
 
 
 def _release_note(engine: Engine, version: str | None) -> tuple[Finding, ...]:
@@ -117,11 +126,11 @@ def _all_findings(
 ) -> tuple[Finding, ...]:
     """From the plan, the log, the memory rule and, if there are any, the user's steps."""
     release, *_ = engine.checked_values(version, values)
-    fix = fix_text(engine, str(release), values)
+    fix = roomy(fix_text(engine, str(release), values), plan, config.log)
     found = (
-        *plan_findings(plan, fix),
+        *reasoned(plan_findings(plan, fix), config.log, _admits(engine, values)),
         *_against_log(engine, version, values, plan, config),
-        _memory(engine, version, values, config.log),
+        memory_finding(engine.memory(version, values), config.log),
     )
     return found if histogram is None else with_shares(plan, found, histogram, fix)
 
@@ -129,9 +138,14 @@ def _all_findings(
 def _joined(engine: Engine, config: Config, settings: Mapping[str, object]) -> dict[str, Any]:
     """The text's settings, then the log's list, then what the user set beside them."""
     values = dict(config.settings)
-    if config.log is not None and config.log.captured and engine.list_setting:
-        values[engine.list_setting] = config.log.captured
+    if config.log is not None and config.log.sizes and engine.list_setting:
+        values[engine.list_setting] = config.log.sizes
     return {**values, **engine.own_names(settings)}
+
+
+def _admits(engine: Engine, values: Mapping[str, Any]) -> bool:
+    """Whether how many requests run at most is given, not assumed."""
+    return engine.common_names.get("max_num_seqs", "max_num_seqs") in values
 
 
 def fix_text(engine: Engine, version: str, settings: Mapping[str, Any]) -> Fix:
@@ -154,20 +168,6 @@ def _default_sizes(
         return ()
 
 
-def _memory(
-    engine: Engine, version: str | None, values: Mapping[str, Any], log: LogReading | None
-) -> Finding:
-    """What the engine holds back for graphs, beside what the log says they took."""
-    account = engine.memory(version, values)
-    text = account.rule
-    if account.reserved_bytes:
-        text += f" Held back for graphs: {account.reserved_bytes / GIB:.2f} GiB (estimated)."
-    took = log.facts.get("graph_gib") if log else None
-    if took is not None:
-        text += f" In this log they took {took:g} GiB (measured)."
-    return Finding("memory", Severity.INFO, text, load=account.when)
-
-
 def _against_log(
     engine: Engine, version: str | None, values: Mapping[str, Any], plan: Plan, config: Config
 ) -> tuple[Finding, ...]:
@@ -176,11 +176,12 @@ def _against_log(
     if log is None:
         return ()
     found = []
-    if log.captured and engine.list_setting:
+    sizes = log.sizes
+    if sizes and engine.list_setting:
         plain = {name: value for name, value in values.items() if name != engine.list_setting}
         default = _default_sizes(engine, version, plain)
-        same = default == log.captured
-        text = f"The log's {len(log.captured)} sizes are "
+        same = default == sizes
+        text = f"The log's {len(sizes)} sizes are "
         text += (
             "what this release captures by default."
             if same
@@ -189,7 +190,8 @@ def _against_log(
         found.append(Finding("log-list", Severity.INFO, text))
     expected = {count.what: count.graphs for count in plan.counts}
     for what, graphs in log.graphs.items():
-        if what in expected and expected[what] != graphs:
-            text = f"The log captured {graphs} {what} graphs, the rule says {expected[what]}."
+        if what in expected and expected[what] != graphs.value:
+            text = f"The log captured {graphs.value} {what} graphs, the rule says {expected[what]}"
+            text += f": {graphs.where}."
             found.append(Finding("log-differs", Severity.WARNING, text, "Trust the log."))
     return tuple(found)

@@ -22,9 +22,9 @@ from core.engines.options import (
     read_object,
 )
 from core.engines.plan import Finding, Severity
-from core.engines.startup_log import LogReading, read_log
 from core.engines.versions import Release
 from core.errors import FileContentError, SettingError
+from core.logs.record import EngineLog
 from core.text.variables import variables_in
 from core.text.yaml_text import check_extent, read_yaml
 
@@ -45,6 +45,7 @@ class Config:
     version : the release the text itself names, or None
     ignored : what was written but changes no graph, as written
     unset : variables that nothing sets and on which a setting depends, or may depend
+    log, notes : of a start-up log; what was assumed beside it
     """
 
     source: str
@@ -52,7 +53,8 @@ class Config:
     findings: tuple[Finding, ...] = ()
     ignored: tuple[str, ...] = ()
     version: str | None = None
-    log: LogReading | None = None
+    log: EngineLog | None = None
+    notes: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
 
 
@@ -68,8 +70,8 @@ def read_config(engine: Engine, text: str, version: str | None = None) -> Config
     own = engine.read_own_form(text)
     if own is not None:
         return own
-    if engine.log_marker and re.search(engine.log_marker, text):
-        return _from_log(engine, text)
+    if engine.log_form is not None and engine.log_form.shows(text):
+        return config_of_log(engine, engine.log_form.read(text))
     table = Table(engine.options)
     source, given = _given_options(engine, text, table)
     release, *_ = engine.checked_values(version)
@@ -88,9 +90,11 @@ def _nothing(engine: Engine, text: str, config: Config) -> tuple[Finding, ...]:
     return (Finding("nothing-read", Severity.WARNING, says, "Paste flags, a config or a log."),)
 
 
-def _from_log(engine: Engine, text: str) -> Config:
-    log = engine.complete_log(read_log(text, engine.log_rules))
-    return Config("start-up log", dict(log.settings), version=log.version, log=log)
+def config_of_log(engine: Engine, log: EngineLog) -> Config:
+    """What a start-up log states, as a configuration of `engine`."""
+    settings, notes = engine.log_settings(log)
+    version = log.release.value if log.release is not None else None
+    return Config("start-up log", settings, version=version, log=log, notes=notes)
 
 
 def _given_options(engine: Engine, text: str, table: Table) -> tuple[str, Sequence[Given]]:

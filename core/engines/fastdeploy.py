@@ -25,9 +25,8 @@ from core.engines.plan import (
 )
 from core.engines.protocol import Engine
 from core.engines.settings import size_list, switch, whole
-from core.engines.startup_log import LogRule
-from core.engines.startup_log import sizes as printed_sizes
 from core.engines.versions import Release
+from core.logs.fastdeploy import FORM
 from core.records import SizeUnit
 
 DEFAULT_PREFILL = (1, 2, 4, 8)
@@ -71,10 +70,6 @@ OPTIONS = (
     Option("speculative_config.num_speculative_tokens", "num_speculative_tokens"),
 )
 
-MARKER = r"\[CUDA GRAPH\]"
-
-RULES = (LogRule(r"CUDAGraph capture list \[([\d, ]*)\]", "captured", printed_sizes),)
-
 
 class FastDeploy(Engine):
     id = "fastdeploy"
@@ -88,8 +83,8 @@ class FastDeploy(Engine):
     settings = SETTINGS
     list_setting = "cudagraph_capture_sizes"
     options = OPTIONS
-    log_rules = RULES
-    log_marker = MARKER
+    log_form = FORM
+    off_settings = {"use_cudagraph": False}
     memory_rule = MemoryAccount(
         rule="What FastDeploy holds back for graphs is not known here.",
         when="not known",

@@ -8,9 +8,7 @@ from typing import Any
 from core.engines import _gaudi_buckets as rule
 from core.engines._gaudi_ladders import run_time_bucket
 from core.engines._gaudi_text import (
-    MARKER,
     OPTIONS,
-    RULES,
     bucket_file,
     looks_like_bucket_file,
     read_bucket_file,
@@ -35,6 +33,7 @@ from core.engines.settings import (
 )
 from core.engines.versions import Release
 from core.errors import FileContentError
+from core.logs.gaudi import FORM
 from core.records import SizeUnit
 
 _PART_HELP = {
@@ -88,8 +87,8 @@ class Gaudi(Engine):
     settings = SETTINGS
     list_setting = "decode_bs"
     options = OPTIONS
-    log_rules = RULES
-    log_marker = MARKER
+    log_form = FORM
+    off_settings = {"enforce_eager": True}
 
     def forms(
         self,

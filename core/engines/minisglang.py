@@ -16,9 +16,9 @@ from core.engines.options import Option
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
 from core.engines.settings import number, whole
-from core.engines.startup_log import LogRule
-from core.engines.startup_log import sizes as printed_sizes
 from core.engines.versions import Release
+from core.logs.minisglang import FORM
+from core.logs.record import EngineLog
 from core.records import SizeUnit
 
 FIRST = (1, 2, 4)
@@ -44,17 +44,6 @@ OPTIONS = (
     Option("max_running_requests", "max_running_requests"),
 )
 
-MARKER = r"Start capturing CUDA graphs with sizes"
-
-RULES = (
-    LogRule(r"Start capturing CUDA graphs with sizes: \[([\d, ]*)\]", "captured", printed_sizes),
-    LogRule(
-        r"Free GPU memory before capturing CUDA graphs: ([\d.]+) GiB",
-        "settings.free_memory_gib",
-        float,
-    ),
-)
-
 
 class MiniSglang(Engine):
     id = "mini-sglang"
@@ -68,8 +57,8 @@ class MiniSglang(Engine):
     }
     max_settings = ("cuda_graph_max_bs",)
     options = OPTIONS
-    log_rules = RULES
-    log_marker = MARKER
+    log_form = FORM
+    off_settings = {"cuda_graph_max_bs": 0}
     memory_rule = MemoryAccount(
         rule="KV cache = free memory x memory ratio; graphs come on top of it.",
         when="graphs are captured after the KV cache is sized",
@@ -94,6 +83,11 @@ class MiniSglang(Engine):
         # 1, 2 and 4 are captured under any maximum; above them only multiples of 8 are.
         largest = FIRST[-1] if sizes[-1] <= FIRST[-1] else ceil_to(sizes[-1], 8)
         return (flag("--cuda-graph-max-bs", [largest]),)
+
+    def log_settings(self, log: EngineLog) -> tuple[dict[str, Any], tuple[str, ...]]:
+        settings, notes = super().log_settings(log)
+        free = log.number("free_before_gib")
+        return (settings if free is None else {**settings, "free_memory_gib": free}), notes
 
     def _plan(
         self, release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None

@@ -20,9 +20,10 @@ from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.options import Option
 from core.engines.plan import DefaultSizes, Plan, StepKind
 from core.engines.settings import LARGEST, Setting, checked
-from core.engines.startup_log import LogReading, LogRule
 from core.engines.versions import Release, resolve, version_key
 from core.errors import CaptureSizesError, SettingError
+from core.logs.collect import LogForm
+from core.logs.record import EngineLog
 from core.records import IntArray, normalised_sizes
 
 
@@ -33,6 +34,7 @@ class Engine(ABC):
     list_setting : the setting that holds a user's list; None for an engine that takes none
     max_settings : settings that stand for a list and are left out when one is tried
     assumed : {release: why} of the releases whose rule was not read in their own text
+    log_form : how its start-up log reads; off_settings : with which it captures nothing
     refuses_twice : a setting given by two flags or keys keeps the engine from starting
     """
 
@@ -50,8 +52,8 @@ class Engine(ABC):
     options: ClassVar[tuple[Option, ...]] = ()
     rewrites: ClassVar[tuple[tuple[str, str], ...]] = ()
     refuses_twice: ClassVar[bool] = False
-    log_rules: ClassVar[tuple[LogRule, ...]] = ()
-    log_marker: ClassVar[str] = ""
+    log_form: ClassVar[LogForm | None] = None
+    off_settings: ClassVar[Mapping[str, object]] = {}
     memory_rule: ClassVar[MemoryAccount]
     export_settings: ClassVar[Mapping[str, object]] = {}
 
@@ -206,9 +208,17 @@ class Engine(ABC):
         """A configuration in a form that only this engine has; None when the text is none."""
         return None
 
-    def complete_log(self, log: LogReading) -> LogReading:
-        """A log reading with what follows from it."""
-        return log
+    def log_settings(self, log: EngineLog) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The settings that a log states or that follow from it, and notes on what is assumed.
+
+        What the log states outranks a setting in it: a printed switch to eager is dropped where a
+        later line says that a capture ended.
+        """
+        own = {item.name for item in self.settings}
+        settings = {n: v for n, v in log.plain_settings.items() if n in own}
+        if log.off is not None:
+            return {**settings, **self.off_settings}, ()
+        return {n: v for n, v in settings.items() if self.off_settings.get(n) != v}, ()
 
     @abstractmethod
     def _plan(

@@ -9,7 +9,7 @@ from core.engines import _sglang_limits as limit
 from core.engines import _sglang_prefill as tokens
 from core.engines import _sglang_sizes as rule
 from core.engines._sglang_memory import sglang_memory
-from core.engines._sglang_text import ALGORITHMS, MARKER, OPTIONS, RULES, sglang_forms
+from core.engines._sglang_text import ALGORITHMS, OPTIONS, sglang_forms
 from core.engines.export import ExportForm
 from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
@@ -17,6 +17,8 @@ from core.engines.protocol import Engine
 from core.engines.settings import choice, number, size_list, switch, whole
 from core.engines.versions import Release
 from core.errors import SettingError
+from core.logs.record import EngineLog
+from core.logs.sglang import FORM
 from core.records import SizeUnit
 
 SETTINGS = (
@@ -90,8 +92,8 @@ class SGLang(Engine):
     list_setting = "cuda_graph_bs"
     max_settings = ("cuda_graph_max_bs",)
     options = OPTIONS
-    log_rules = RULES
-    log_marker = MARKER
+    log_form = FORM
+    off_settings = {"disable_cuda_graph": True}
 
     def forms(
         self,
@@ -101,6 +103,13 @@ class SGLang(Engine):
         kind: StepKind = StepKind.DECODE,
     ) -> tuple[ExportForm, ...]:
         return sglang_forms(version, sizes, kind)
+
+    def log_settings(self, log: EngineLog) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """In which order graphs and KV cache come is stated by the log, whatever the release."""
+        settings, notes = super().log_settings(log)
+        if log.graphs_first is not None:
+            settings["post_capture_kv_sizing"] = "on" if log.graphs_first.value else "off"
+        return settings, notes
 
     def _memory(
         self,

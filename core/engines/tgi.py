@@ -25,9 +25,8 @@ from core.engines.plan import (
 )
 from core.engines.protocol import Engine
 from core.engines.settings import choice, size_list, switch, whole
-from core.engines.startup_log import LogRule
-from core.engines.startup_log import sizes as printed_sizes
 from core.engines.versions import Release
+from core.logs.tgi import FORM
 from core.records import SizeUnit
 
 DEFAULT = (1, 2, 4, 8, 16, 32)
@@ -54,15 +53,6 @@ OPTIONS = (
     Option("max_batch_size", "max_batch_size"),
 )
 
-MARKER = r"Cuda Graphs are (?:enabled|disabled)|Using default cuda graphs"
-
-RULES = (
-    LogRule(r"Using default cuda graphs \[([\d, ]*)\]", "captured", printed_sizes),
-    LogRule(r"Cuda Graphs are enabled for sizes \[([\d, ]*)\]", "captured", printed_sizes),
-    LogRule(r"Cuda Graphs are (disabled)", "settings.cuda_graphs", lambda _: (0,)),
-    LogRule(r"KV-cache blocks: (\d+)", "facts.kv_blocks", int),
-)
-
 
 class Tgi(Engine):
     id = "tgi"
@@ -77,8 +67,8 @@ class Tgi(Engine):
     }
     list_setting = "cuda_graphs"
     options = OPTIONS
-    log_rules = RULES
-    log_marker = MARKER
+    log_form = FORM
+    off_settings = {"cuda_graphs": (0,)}
     memory_rule = MemoryAccount(
         rule="KV blocks = free memory x fraction x TGI_WIGGLE_ROOM (0.90) after a prefill warm-up; "
         "graphs come on top, and running out of memory is only logged.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.engines._trtllm_text import MARKER, OPTIONS, RULES, trtllm_forms
+from core.engines._trtllm_text import OPTIONS, trtllm_forms
 from core.engines.export import ExportForm
 from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.ladder import ladder, powers_of_two, steps
@@ -29,6 +29,7 @@ from core.engines.protocol import Engine
 from core.engines.settings import size_list, switch, whole
 from core.engines.versions import Release
 from core.errors import SettingError
+from core.logs.trtllm import FORM
 from core.records import SizeUnit
 
 SETTINGS = (
@@ -75,8 +76,8 @@ class TensorRtLlm(Engine):
     list_setting = "batch_sizes"
     max_settings = ("cuda_graph_max_batch_size",)
     options = OPTIONS
-    log_rules = RULES
-    log_marker = MARKER
+    log_form = FORM
+    off_settings = {"disable_cuda_graph": True}
     export_settings = {"enable_padding": True, "disable_cuda_graph": False}
     memory_rule = MemoryAccount(
         rule="KV cache = (memory - peak + temporary KV) x free_gpu_memory_fraction (0.9); the peak "

@@ -11,7 +11,7 @@ from typing import Any
 from core.engines import _vllm_sizes as rule
 from core.engines._vllm_batch import Batch, batch_limits
 from core.engines._vllm_forms import vllm_forms
-from core.engines._vllm_log import MARKER, RULES, with_batch_limit
+from core.engines._vllm_log import vllm_log_settings
 from core.engines._vllm_memory import Runner, vllm_memory
 from core.engines._vllm_modes import Modes, resolve_modes, uses_v2
 from core.engines._vllm_options import OPTIONS, REWRITES
@@ -22,8 +22,9 @@ from core.engines.ladder import as_ranges, ladder
 from core.engines.memory import GraphCost, MemoryAccount
 from core.engines.plan import Finding, GraphCount, GraphList, Mode, Plan, Severity, StepKind
 from core.engines.protocol import Engine
-from core.engines.startup_log import LogReading
 from core.engines.versions import Release
+from core.logs.record import EngineLog
+from core.logs.vllm import FORM
 from core.records import SizeUnit
 
 
@@ -38,8 +39,8 @@ class Vllm(Engine):
     options = OPTIONS
     rewrites = REWRITES
     refuses_twice = True
-    log_rules = RULES
-    log_marker = MARKER
+    log_form = FORM
+    off_settings = {"enforce_eager": True}
 
     def forms(
         self,
@@ -50,8 +51,9 @@ class Vllm(Engine):
     ) -> tuple[ExportForm, ...]:
         return vllm_forms(version, sizes)
 
-    def complete_log(self, log: LogReading) -> LogReading:
-        return with_batch_limit(log)
+    def log_settings(self, log: EngineLog) -> tuple[dict[str, Any], tuple[str, ...]]:
+        settings, _ = super().log_settings(log)
+        return vllm_log_settings(log, settings)
 
     def _memory(
         self,

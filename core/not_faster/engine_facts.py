@@ -7,72 +7,55 @@ from typing import Any
 
 from core.diagnose import Cause
 from core.engines.check import CheckReport
+from core.logs.record import EngineLog
 from core.not_faster.known import EngineFacts, Replays
 from core.readers.reading import Reading
 
 GRAPHS_OFF = "graphs-off"
-SYNCHRONOUS = "Asynchronous scheduling is disabled"
-ASYNCHRONOUS = "Asynchronous scheduling is enabled"
-OFF_WORDS = ("Cuda Graphs are disabled", "disable_cuda_graph=True")
-ENGINE_OF_FORMAT = {
-    "vllm-log": "vllm",
-    "sglang-log": "sglang",
-    "trtllm-log": "trtllm",
-    "tgi-log": "tgi",
-    "lmdeploy-log": "lmdeploy",
-    "minisglang-log": "minisglang",
-    "fastdeploy-log": "fastdeploy",
-}
-"""Reader of a log -> the engine whose rules explain it."""
 
 
 def engine_facts(
     reading: Reading,
-    text: str = "",
     causes: tuple[Cause, ...] = (),
     report: CheckReport | None = None,
 ) -> EngineFacts:
-    """From a reading and, where there are any, the text itself and what was found in it.
+    """From a reading and, where there are any, the failures that were found in the text.
 
     causes : of core.diagnose; report : of core.engines.check, for a start-up log
     """
     facts = reading.facts
-    off, fix = _off(facts, text, report)
+    off, fix = _off(reading, report)
     return EngineFacts(
         name=_text(facts.get("engine")),
         off=off,
         fix=fix,
         mode=_text(facts.get("cudagraph_mode")),
         captured=_captured(reading, off),
-        stopped=_stopped(facts),
+        stopped=_stopped(reading.log),
+        failed=_failed(reading.log),
         out_of_memory=True if facts.get("out_of_memory") else None,
         truncated_to=_whole(facts.get("effective_max")),
         replays=_replays(facts),
         graph_gib=_number(facts.get("graph_gib", facts.get("pool_gib"))),
         kv_gib=_number(facts.get("kv_gib")),
         preemptions=_whole(facts.get("preemptions")),
-        synchronous=_synchronous(text),
+        synchronous=_synchronous(facts),
         step_us=_step_us(facts.get("decode_step_us")),
         causes=causes or None,
     )
 
 
-def _off(
-    facts: Mapping[str, Any], text: str, report: CheckReport | None
-) -> tuple[str | None, str | None]:
+def _off(reading: Reading, report: CheckReport | None) -> tuple[str | None, str | None]:
     """In which words graphs are off, and what to write instead."""
     finding = next((f for f in report.findings if f.id == GRAPHS_OFF), None) if report else None
     fix = finding.fix if finding else None
-    if facts.get("enforce_eager") in ("True", True):
-        return "enforce_eager=True", fix
-    if facts.get("cudagraph_mode") == "NONE":
+    if reading.log is not None and reading.log.off is not None:
+        return reading.log.off.value, fix
+    if reading.facts.get("cudagraph_mode") == "NONE":
         return "cudagraph_mode NONE", fix
-    if facts.get("mode") == "eager":
+    if reading.facts.get("mode") == "eager":
         return "recorded as an eager run", fix
-    words = next((words for words in OFF_WORDS if words in text), None)
-    if words is None and finding is not None:
-        words = finding.text.rstrip(".")
-    return words, fix
+    return None, None
 
 
 def _captured(reading: Reading, off: str | None) -> tuple[int, ...] | None:
@@ -81,12 +64,20 @@ def _captured(reading: Reading, off: str | None) -> tuple[int, ...] | None:
     return None if reading.captured is None else reading.captured.sizes
 
 
-def _stopped(facts: Mapping[str, Any]) -> tuple[int, int] | None:
-    """A progress bar that did not end, unless a later line says that capturing did."""
-    done, total = facts.get("capture_done"), facts.get("capture_total")
-    if not isinstance(done, int) or not isinstance(total, int) or "capture_s" in facts:
+def _stopped(log: EngineLog | None) -> tuple[int, int] | None:
+    """A capture that a line says failed: graphs captured and wanted.
+
+    A bar alone does not state it: the log may have been cut, or the bar's last update lost.
+    """
+    if log is None or log.failed is None or log.finished is not None:
         return None
-    return (done, total)
+    bars = [bar for bar in log.bars.values() if not bar.complete and bar.line <= log.failed.line]
+    return (bars[-1].done, bars[-1].total) if bars else None
+
+
+def _failed(log: EngineLog | None) -> str | None:
+    failed = log.failed if log is not None and log.finished is None else None
+    return failed.where if failed is not None else None
 
 
 def _replays(facts: Mapping[str, Any]) -> Replays | None:
@@ -104,10 +95,9 @@ def _replays(facts: Mapping[str, Any]) -> Replays | None:
     return None
 
 
-def _synchronous(text: str) -> bool | None:
-    if SYNCHRONOUS in text:
-        return True
-    return False if ASYNCHRONOUS in text else None
+def _synchronous(facts: Mapping[str, Any]) -> bool | None:
+    asynchronous = facts.get("async_scheduling")
+    return not asynchronous if isinstance(asynchronous, bool) else None
 
 
 def _step_us(times: Any) -> dict[int, float] | None:

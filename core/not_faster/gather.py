@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +16,7 @@ from core.engines import ENGINES
 from core.engines.check import CheckReport, check
 from core.engines.padding import engine_padding
 from core.errors import FileContentError, ProjectError, RecordError
-from core.not_faster.engine_facts import ENGINE_OF_FORMAT, engine_facts
+from core.not_faster.engine_facts import engine_facts
 from core.not_faster.known import EngineFacts, Known
 from core.not_faster.times import fits
 from core.padding import EAGER, PaddingReport, dispatched_report, padding_report
@@ -32,8 +31,6 @@ from core.records import (
 )
 
 LARGEST_TEXT_BYTES = 2**28
-START_CHARS = 2**22
-"""Where a log says what it captures: its first part."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +70,14 @@ def read_part(data: bytes, name: str) -> Part:
         if not causes:
             raise
         return Part(name, facts=EngineFacts(causes=causes))
-    return part_of(reading, name, text, causes)
+    return part_of(reading, name, causes)
 
 
-def part_of(reading: Reading, name: str, text: str = "", causes: tuple[Cause, ...] = ()) -> Part:
-    """What a reading says of graphs; text : the file itself, where it is at hand."""
-    rules, notes = _rules(reading, text)
+def part_of(reading: Reading, name: str, causes: tuple[Cause, ...] = ()) -> Part:
+    """What a reading says of graphs; causes : failures found in its text."""
+    rules, notes = _rules(reading)
     if reading.format == "engine-run" or "engine" in reading.facts or reading.captured is not None:
-        facts = engine_facts(reading, text, causes, rules)
+        facts = engine_facts(reading, causes, rules)
         return Part(name, reading=reading, facts=facts, rules=rules, notes=notes)
     return Part(name, reading=reading, notes=notes)
 
@@ -96,14 +93,17 @@ def _profile(data: bytes, name: str) -> Profile | None:
     return profile_from_json(document, name) if is_profile else None
 
 
-def _rules(reading: Reading, text: str) -> tuple[CheckReport | None, tuple[str, ...]]:
-    """What the engine does with the configuration that its log shows."""
-    engine = ENGINES.get(ENGINE_OF_FORMAT.get(reading.format, ""))
-    start = text[:START_CHARS]
-    if engine is None or not engine.log_marker or not re.search(engine.log_marker, start):
+def _rules(reading: Reading) -> tuple[CheckReport | None, tuple[str, ...]]:
+    """What the engine does with the configuration that its log states.
+
+    None where the log states none of it: the rule of a release would only be a guess.
+    """
+    log = reading.log
+    engine = ENGINES.get(log.engine) if log is not None else None
+    if engine is None or log is None or (log.sizes is None and log.release is None):
         return None, ()
     try:
-        return check(engine, text=start), ()
+        return check(engine, log=log), ()
     except ProjectError as error:
         return None, (f"The log's configuration was not understood: {error}",)
 

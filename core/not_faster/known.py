@@ -35,7 +35,8 @@ class EngineFacts:
     name : None where it does not say which engine it is
     off : the words in which it says that graphs are off
     captured : sizes for which it captured graphs; () for none
-    stopped : graphs captured and wanted, where capturing did not end
+    stopped : graphs captured and wanted, where a line says that capturing failed
+    failed : the line that says that capturing failed
     step_us : median wall time of a decode step by its size, measured by the engine [us]
     fix : what to write so that graphs are on
     """
@@ -46,6 +47,7 @@ class EngineFacts:
     mode: str | None = None
     captured: tuple[int, ...] | None = None
     stopped: tuple[int, int] | None = None
+    failed: str | None = None
     out_of_memory: bool | None = None
     truncated_to: int | None = None
     replays: Replays | None = None

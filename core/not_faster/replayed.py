@@ -74,9 +74,9 @@ def _decisive(
 
 
 def _failed(engine: EngineFacts) -> bool:
-    """Capturing ran out of memory half-way, or an error of a capture stands in the log."""
+    """Capturing failed half-way, or an error of a capture stands in the log."""
     broken = any(cause.rank is Rank.ROOT and _of_capture(cause) for cause in engine.causes or ())
-    return broken or (engine.stopped is not None and bool(engine.out_of_memory))
+    return broken or engine.failed is not None
 
 
 def _of_capture(cause: Cause) -> bool:
@@ -91,14 +91,16 @@ def _said(engine: EngineFacts) -> Iterator[Evidence]:
     name = engine.label[0].upper() + engine.label[1:] if engine.name is None else engine.name
     if engine.off is not None:
         yield Evidence(f"{name} says that graphs are off: {engine.off}.", measured)
-    elif engine.captured:
+    elif engine.captured and engine.failed is None:
         mode = f", mode {engine.mode}" if engine.mode else ""
         sizes = f"{len(engine.captured)} sizes, {engine.captured[0]} to {engine.captured[-1]}"
         yield Evidence(f"{name} captured {sizes}{mode}.", measured)
     if engine.stopped is not None:
-        why = ": memory ran out" if engine.out_of_memory else ", or the log was cut there"
+        why = "memory ran out" if engine.out_of_memory else "it failed"
         done, total = engine.stopped
-        yield Evidence(f"Capturing stopped after {done} of {total}{why}.", measured)
+        yield Evidence(f"Capturing stopped after {done} of {total}: {why}.", measured)
+    elif engine.failed is not None:
+        yield Evidence(f"Capturing failed: {engine.failed}.", measured)
     if engine.truncated_to is not None:
         yield Evidence(
             f"The largest size was cut to {engine.truncated_to}; wider steps run eager.", measured
@@ -120,8 +122,8 @@ def _errands(engine: EngineFacts) -> Iterator[str]:
         yield engine.fix or TURN_ON
     for cause in _findings(engine):
         yield cause.remedy
-    if engine.stopped is not None and not engine.causes:
-        yield "Read the log after the progress bar for the first error, or give it to Diagnose."
+    if engine.failed is not None and not engine.causes:
+        yield "Read the log after that line for the first error, or give it to Diagnose."
 
 
 def _counted(known: Known) -> Iterator[Evidence]:

@@ -5,64 +5,45 @@ A bucket is (batch size, query length, context blocks). Source: vllm-gaudi of Au
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
-from core.readers.common.drops import Drops
+from core.logs.gaudi import FORM, missed_bucket
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
-from core.readers.common.log_facts import log_reading, note_facts, rule
-from core.readers.common.log_text import detect_log, interest, iter_log
-from core.readers.common.requests import Notes
+from core.readers.common.log_reading import (
+    captured_set,
+    detect_log,
+    iter_log,
+    log_reading,
+    notes_of,
+)
 from core.readers.common.source import Source
 from core.readers.options import ReadOptions
 from core.readers.reading import Reading
-from core.records import BucketSet, SizeUnit
-
-MARKS = re.compile(
-    r"\[Warmup\]\[\w+(?:/\w+)?\]\[\d+/\d+\]|Generated \d+ (?:prompt|decode) buckets"
-    r"|HPUGraphs|was not warmed-up!"
-)
-RULES = (
-    rule(
-        "Warmup finished", r"in (?P<capture_s>\d+) secs, allocated (?P<graph_gib>[\d.]{1,12}) GiB"
-    ),
-    rule("reserved for HPUGraphs", r"(?P<reserved_gib>[\d.]{1,12}) GiB reserved for HPUGraphs"),
-    rule("Generated", r"Generated (?P<prompt_buckets>\d+) prompt buckets"),
-    rule("Generated", r"Generated (?P<decode_buckets>\d+) decode buckets"),
-)
-_WARMED = re.compile(r"\[Warmup\]\[\w*/?Decode\]\[\d+/\d+\] batch_size:(\d{1,9})", re.IGNORECASE)
-_MISSED = re.compile(
-    r"Configuration: \('(\w+)', (\d+), (\d+), (\d+)\) was not warmed-up"
-    r"|(Decode|Prompt) bucket for \((\d+), (\d+), (\d+)\) was not prepared"
-)
-WANTED = interest(r"Warmup", r"HPUGraphs", r"Generated", r"warmed-up", r"not prepared")
+from core.records import SizeUnit
 
 
 def detect(head: Head, options: ReadOptions) -> bool:
-    return detect_log(head, MARKS)
+    return detect_log(head, FORM.marks)
 
 
 def read_gaudi_log(source: Source, head: Head, options: ReadOptions) -> Reading:
     """Grade D: what was warmed up, and what was not and had to be compiled."""
-    notes = Notes(facts={"engine": "vLLM on Gaudi"})
-    batches: set[int] = set()
+    found = FORM.begin()
     missed: Counter[str] = Counter()
-    for line in iter_log(source, WANTED):
-        note_facts(RULES, line.message, notes.facts)
-        if match := _WARMED.search(line.message):
-            batches.add(int(match[1]))
-        if match := _MISSED.search(line.message):
-            kind = (match[1] or match[5]).lower()
-            missed[f"{kind} {match[2] or match[6]},{match[3] or match[7]}"[:40]] += 1
+    for line in iter_log(source, FORM.wanted):
+        found.feed(line)
+        if bucket := missed_bucket(line.message):
+            missed[bucket] += 1
+    log = found.finish()
+    notes = notes_of(log, "vLLM on Gaudi")
     if missed:
         notes.facts["missed_buckets"] = dict(missed.most_common(50))
         notes.warnings.append(
             f"{missed.total():,} steps met no prepared bucket and were compiled while serving."
         )
-    sizes = tuple(sorted(size for size in batches if size > 0))
-    captured = BucketSet("warmed up on Gaudi", sizes, SizeUnit.REQUESTS) if sizes else None
-    return log_reading((FORMAT.name, FORMAT.label), None, 0, Drops(), notes, captured)
+    captured = captured_set(log, "warmed up on Gaudi", SizeUnit.REQUESTS)
+    return log_reading(FORM, log, notes, captured=captured)
 
 
-FORMAT = Format("gaudi-log", "vLLM log on Gaudi", detect, read_gaudi_log, 19, MARKS)
+FORMAT = Format(FORM.name, FORM.label, detect, read_gaudi_log, FORM.rank, FORM.marks)

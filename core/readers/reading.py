@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.logs.record import EngineLog
 from core.records import BucketSet, Grade, LengthHistogram, StepHistogram, Trace
 
 
@@ -23,6 +24,7 @@ class Reading:
     warnings : sentences for the user: units, ticks, clipping, assumptions made while reading
     facts : what else the file tells (capture seconds, KV tokens, engine version...), JSON types
     captured : the capture sizes an engine's log says it used
+    log : what an engine's log states, each with its line; None for other files
     """
 
     format: str
@@ -41,3 +43,4 @@ class Reading:
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     captured: BucketSet | None = None
+    log: EngineLog | None = None

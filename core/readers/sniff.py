@@ -11,11 +11,11 @@ from typing import BinaryIO, NoReturn
 
 import core.readers as package
 from core.errors import InputError, UnknownFormatError
+from core.logs.prefix import strip_ansi
 from core.readers.common.containers import CHUNK_BYTES
 from core.readers.common.flat_table import as_table
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
-from core.readers.common.log_text import strip_ansi
 from core.readers.common.source import Source, open_source
 from core.readers.common.unknown import refuse_known, unknown
 from core.readers.options import ReadOptions

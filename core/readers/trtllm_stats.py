@@ -8,7 +8,7 @@ from typing import Any
 from core.readers.common.drops import Drops
 from core.readers.common.formats import Format
 from core.readers.common.head import Head
-from core.readers.common.log_facts import log_reading
+from core.readers.common.log_reading import step_reading
 from core.readers.common.records_in import dig, iter_objects
 from core.readers.common.requests import Notes
 from core.readers.common.source import Source
@@ -56,7 +56,7 @@ def read_trtllm_stats(source: Source, head: Head, options: ReadOptions) -> Readi
             sizes, unit=SizeUnit.REQUESTS, origin=Origin.MEASURED,
             duration_s=elapsed_ms / 1e3 or None, source="TensorRT-LLM iteration statistics",
         )  # fmt: skip
-    return log_reading((FORMAT.name, FORMAT.label), steps, rows, drops, notes)
+    return step_reading((FORMAT.name, FORMAT.label), steps, rows, drops, notes)
 
 
 def _count(row: Any, path: str) -> int | None:

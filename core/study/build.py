@@ -108,7 +108,8 @@ def engine_of_report(report: CheckReport, today: Sequence[int] | None = None) ->
         raise SettingError(f"{rules.label} would not start with these settings: {why}")
     settings = dict(report.settings)
     listed = settings.pop(rules.list_setting, None) if rules.list_setting else None
-    given = today or (report.log.captured if report.log else None) or listed
+    logged = report.log.sizes if report.log else None
+    given = today or (listed if logged is None else logged)
     return EngineChoice(rules.id, report.version, settings, None if given is None else tuple(given))
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from core.calibration.evidence import Evidence, StepList, medians
-from core.calibration.tables import ITERATION
 from core.errors import FileContentError
+from core.logs.vllm import FORM
+from core.logs.vllm_steps import FORWARD, ITERATION, Iteration, iteration
 from core.readers.common.head import Head
-from core.readers.common.log_text import interest, iter_log
+from core.readers.common.log_reading import iter_log
 from core.readers.common.source import Source
-from core.readers.common.vllm_steps import FORWARD, ForwardTimes
+from core.readers.common.vllm_steps import ForwardTimes
 from core.readers.options import ReadOptions
-from core.readers.vllm_log import detect, read_vllm_log
+from core.readers.vllm_log import detect
 
-WANTED = interest(r"Iteration\(", r"Batchsize")
 ALONE = (
     "Times are of the step alone, without the host's time between steps; what steps read as "
     "context is not in the log, so its mean is part of the curve."
@@ -27,18 +27,17 @@ def read(source: Source, head: Head) -> Evidence | None:
     """Raises FileContentError for a log of vLLM without step times."""
     if not detect(head, ReadOptions()):
         return None
-    steps, forward = StepList(), ForwardTimes()
-    for line in iter_log(source, WANTED):
+    steps, forward, found = StepList(), ForwardTimes(), FORM.begin()
+    for line in iter_log(source, FORM.wanted):
         if FORWARD in line.message:
             forward.feed(line)
-        elif "Iteration(" in line.message:
-            steps.add(_step(line.message))
-    reading = read_vllm_log(source, head, ReadOptions())
-    sizes = reading.captured.sizes if reading.captured is not None else None
-    if reading.facts.get("enforce_eager") in (True, "True"):
-        sizes = ()
-    capture_s = reading.facts.get("capture_s")
-    each = 1e3 * float(capture_s) / len(sizes) if sizes and capture_s else None
+        elif ITERATION in line.message:
+            steps.add(_step(iteration(line.message)))
+        else:
+            found.feed(line)
+    log = found.finish()
+    sizes = log.sizes
+    each = 1e3 * log.capture_s / len(sizes) if sizes and log.capture_s else None
     if steps.rows:
         return Evidence(
             "vLLM iteration log",
@@ -59,12 +58,8 @@ def read(source: Source, head: Head) -> Evidence | None:
     )
 
 
-def _step(text: str) -> tuple[float, int, int, int] | None:
+def _step(step: Iteration | None) -> tuple[float, int, int, int] | None:
     """None for a line that is cut, and for a step without tokens or of an idle rank (dummy)."""
-    match = ITERATION.search(text)
-    if match is None:
+    if step is None or step.dummy or not step.all_tokens:
         return None
-    prompts, prompt_tokens, rows, tokens = (int(n[:9]) for n in match.groups()[:4])
-    if prompt_tokens + tokens == 0:
-        return None
-    return 1e3 * float(match[5]), rows, prompts, prompt_tokens + tokens if prompts else 0
+    return 1e3 * step.ms, step.rows, step.prompts, step.all_tokens if step.prompts else 0

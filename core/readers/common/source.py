@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import FileContentError
+from core.logs.lines import Unended
 from core.readers.common import containers
 from core.readers.common.containers import CHUNK_BYTES, Opener
 from core.readers.options import ReadOptions
@@ -232,7 +233,7 @@ def split_lines(
                 yield number, line.rstrip(b"\r")
         pending, length = [data[last:]], len(data) - last
     if length:
-        yield number + 1, b"".join(pending).rstrip(b"\r")
+        yield number + 1, Unended(b"".join(pending).rstrip(b"\r"))
 
 
 def _encoding_of(raw: bytes) -> tuple[str, int]:

@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.logs.bars import is_bar
+from core.logs.lines import LogLine
 from core.readers.common.drops import Drops
-from core.readers.common.log_text import LogLine
 from core.records import Origin, SizeUnit, StepHistogram
 
 COLUMNS = ("Unpadded Tokens", "Padded Tokens", "Num Paddings", "Runtime Mode", "Count")
@@ -19,6 +20,7 @@ _MODE = re.compile(r"^- Mode:\s*(\w+)")
 _SIZES = re.compile(r"^- Capture sizes:\s*\[([\d,\s]*)(\])?")
 _RULE = re.compile(r"^\|[\s|:\-]+\|?$")
 _DIGITS = re.compile(r"[\d,\s\]]*")
+_DATED = re.compile(r"\d\d-\d\d \d\d:\d\d:\d\d$")
 
 
 @dataclass
@@ -50,13 +52,15 @@ class GraphTables:
     padding_slots: int = 0
     mode_setting: str = ""
     _open: dict[str, _Open] = field(default_factory=dict)
-    _last: str = ""
+    _last: dict[str, str] = field(default_factory=dict)
     _times: list[str] = field(default_factory=list)
     _lists: set[tuple[int, ...]] = field(default_factory=set)
 
     def feed(self, line: LogLine) -> None:
         """Take note of a line if it belongs to a table or its header."""
         text = line.message
+        if is_bar(text):
+            return
         table = self._table_of(line)
         if table.sizes is not None:
             self._continue_sizes(table, text)
@@ -77,11 +81,11 @@ class GraphTables:
 
     def _table_of(self, line: LogLine) -> _Open:
         """The table of the line's process; a wrapped rest has no prefix and goes to the last."""
-        last = self._open.get(self._last)
+        last = self._open.get(self._last.get(line.source, ""))
         if last and not line.process and not line.time and (last.partial or last.sizes is not None):
             return last
-        self._last = line.process
-        return self._open.setdefault(line.process, _Open())
+        self._last[line.source] = line.speaker
+        return self._open.setdefault(line.speaker, _Open())
 
     def end(self) -> None:
         """The log is over."""
@@ -93,7 +97,7 @@ class GraphTables:
             self._close(table)
         table.columns, table.rows = True, 0
         self.tables += 1
-        if line.time:
+        if _DATED.match(line.time):
             self._times.append(line.time)
 
     def _row(self, table: _Open, line: LogLine) -> None:

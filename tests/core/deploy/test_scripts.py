@@ -66,10 +66,13 @@ fi
     first, second = every(text)
     assert (first.role, second.role) == ("prefill", "decode")
     assert settings(first) == {"disable_cuda_graph": True, "disaggregation_mode": "prefill"}
+    assert settings(second)["disaggregation_mode"] == "decode"
     assert second.unset == ("BS",)
     assert "$ROLE" in first.not_understood[0] and "not" in second.not_understood[0]
-    assert settings(every(text, BS="4")[1]) == {"cuda_graph_max_bs": 4}
-    assert settings(only(text, ROLE="prefill")) == {"disable_cuda_graph": True}
+    decode = {"cuda_graph_max_bs": 4, "disaggregation_mode": "decode"}
+    assert settings(every(text, BS="4")[1]) == decode
+    prefill = {"disable_cuda_graph": True, "disaggregation_mode": "prefill"}
+    assert settings(only(text, ROLE="prefill")) == prefill
 
 
 def test_a_flag_that_depends_is_said_and_not_read() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from core.engines import ENGINES
 from core.engines.check import check
 from core.errors import FileContentError, ProjectError
+from core.logs.rules import Into
 
 few = settings(max_examples=30)
 engines = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
@@ -18,14 +19,14 @@ engines = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 
 @engines
 def test_options_and_messages_name_declared_settings(engine) -> None:
-    """Every option and every log message gives a setting that the engine declares."""
+    """Every option gives a setting that the engine declares, and so does what switches graphs off;
+    the messages of its log name at least one of them, where they print settings."""
     declared = {setting.name for setting in engine.settings}
     assert {o.setting for o in engine.options if o.setting} <= declared
-    groups = [rule.target.partition(".") for rule in engine.log_rules]
-    assert {name for group, _, name in groups if group == "settings"} <= declared
-    assert {group for group, *_ in groups} <= {
-        *("version", "captured", "prefill", "settings", "graphs", "facts")
-    }
+    assert set(engine.off_settings) <= declared
+    rules = engine.log_form.rules if engine.log_form is not None else ()
+    printed = {n for r in rules if r.into is Into.SETTING for n in r.pattern.groupindex}
+    assert not printed or printed & declared
 
 
 @engines
@@ -88,9 +89,12 @@ def test_endless_and_exploding_yaml() -> None:
 
 
 def test_log_with_an_impossible_number() -> None:
-    """A number that no list can hold is refused with the words around it."""
+    """A list of buckets that is cut or damaged is no list; how many there are is stated."""
     text = "Generated 1 decode buckets [bs, query, num_blocks]: [(1, 1"
-    report = check(ENGINES["gaudi"], text=text)
-    assert report.source == "start-up log"
-    with pytest.raises(FileContentError, match="captured"):
-        check(ENGINES["gaudi"], text=text + "), 3]")
+    for end in ("", "), 3]", ", 128), (4, 1"):
+        report = check(ENGINES["gaudi"], text=text + end)
+        assert report.source == "start-up log"
+        assert report.log is not None and report.log.sizes is None
+        assert report.log.plain_graphs == {"decode": 1}
+    whole = check(ENGINES["gaudi"], text=text + ", 128), (4, 1, 128)]")
+    assert whole.log is not None and whole.log.sizes == (1, 4)
