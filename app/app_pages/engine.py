@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import compute, state
 from app.drawing.views import table
+from app.inputs import deployment
 from app.inputs import engine as engine_inputs
 from app.report.button import report_button
 from app.web.page_end import end_page
@@ -12,14 +13,16 @@ from core.errors import ProjectError
 
 st.title("Engine", anchor=False)
 st.caption(
-    "Paste your engine's flags, its config (JSON or YAML) or its start-up log. Below is what it "
-    "would really capture, and where steps would fall off its graphs. What you set here is 'your "
-    "engine today', the baseline on the other pages."
+    "Paste or drop your engine's flags, its config (JSON or YAML), its start-up log or the file "
+    "that deploys it. Below is what it would really capture, and where steps would fall off its "
+    "graphs. What you set here is 'your engine today', the baseline on the other pages."
 )
+deployment.drop(engine_inputs.BY_TEXT)
 choice = engine_inputs.engine_inputs()
 found = traffic.current_traffic(stop=False)
 histogram = found.histogram if found is not None else None
 try:
+    choice = deployment.chosen(choice)
     report = compute.checked(choice, histogram)
 except ProjectError as error:
     st.error(str(error))

@@ -30,6 +30,7 @@ from app.compute.decision import (
     step_us,
     weighed,
 )
+from app.compute.deployments import deployments
 from app.compute.engines import (
     EngineDefault,
     checked,
@@ -70,6 +71,7 @@ __all__ = [
     "content_digest",
     "cost_view",
     "curves",
+    "deployments",
     "engine_default",
     "engine_memory",
     "example_reading",

@@ -39,7 +39,7 @@ def engine_inputs() -> EngineChoice:
     version = state.keep(key)
     text_key = f"config_{engine.id}"
     st.text_area(
-        "Flags, config or start-up log",
+        "Flags, config, start-up log or deployment file",
         key=state.remember(text_key, ""),
         height=160,
         placeholder=HINTS.get(engine.id, "Paste the command line, the config or the log."),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from core.engines import ENGINES, get_engine
 from core.engines.protocol import Engine
 from core.errors import SettingError
 
 
-def add_engine(parser: argparse.ArgumentParser) -> None:
-    """--engine, --version, --set."""
+def add_engine(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """--engine, --version, --set. required : False where a file may name the engine."""
     add = parser.add_argument
-    add("--engine", required=True, metavar="E", help=f"one of {', '.join(ENGINES)}")
+    known = f"one of {', '.join(ENGINES)}"
+    told = "" if required else "; without, as the file tells"
+    add("--engine", required=required, metavar="E", help=f"{known}{told}")
     add("--version", metavar="V", help="its release; without, the newest known")
     add(
         "--set",
@@ -31,12 +34,18 @@ def chosen_engine(args: argparse.Namespace) -> Engine:
 
 def chosen_settings(args: argparse.Namespace) -> dict[str, object]:
     """{name: text} of --set; the engine converts. Raises SettingError."""
-    settings: dict[str, object] = {}
-    for pair in args.set:
+    pairs = named_values("--set", args.set, "max_num_seqs=256")
+    return {name.replace("-", "_"): value for name, value in pairs.items()}
+
+
+def named_values(flag: str, pairs: Sequence[str], example: str) -> dict[str, str]:
+    """{name: text} of NAME=VALUE words. Raises SettingError."""
+    values: dict[str, str] = {}
+    for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise SettingError(f"--set {pair!r} is no NAME=VALUE, e.g. max_num_seqs=256.")
-        if name in settings:
-            raise SettingError(f"--set gives {name} twice; give it once.")
-        settings[name.replace("-", "_")] = value
-    return settings
+            raise SettingError(f"{flag} {pair!r} is no NAME=VALUE, e.g. {example}.")
+        if name in values:
+            raise SettingError(f"{flag} gives {name} twice; give it once.")
+        values[name] = value
+    return values

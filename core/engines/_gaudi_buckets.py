@@ -65,12 +65,18 @@ def _defaults(values: dict[str, Any], name: str) -> tuple[int, int, int]:
 def dimension(values: dict[str, Any], name: str) -> tuple[int, ...]:
     """Sizes of one dimension under the strategy that is set."""
     strategy = {"exp": _exponential, "lin": _linear, "pad": _padded}
-    return strategy[values["strategy"]](values, name)
+    sizes = strategy[values["strategy"]](values, name)
+    blocks = values["num_hpu_blocks"]
+    if name == "decode_block" and values["contiguous_pa"] and blocks and blocks not in sizes:
+        return tuple(sorted({*(n for n in sizes if n <= blocks), blocks}))
+    return sizes
 
 
 def _linear(values: dict[str, Any], name: str) -> tuple[int, ...]:
-    low, step, high = _defaults(values, name)
-    return linear(*_ordered(values, name, low, step, high))
+    low, step, high = _ordered(values, name, *_defaults(values, name))
+    if name == "decode_block" and values["num_hpu_blocks"]:
+        high = min(high, values["num_hpu_blocks"])  # a larger maximum is overwritten
+    return linear(min(low, high), step, high)
 
 
 def _exponential(values: dict[str, Any], name: str) -> tuple[int, ...]:
@@ -89,7 +95,8 @@ def _exponential(values: dict[str, Any], name: str) -> tuple[int, ...]:
 def _padded(values: dict[str, Any], name: str) -> tuple[int, ...]:
     low, step, high = _defaults(values, name)
     step = {"decode_bs": 2, "prompt_ctx": 2}.get(name, step)
-    low = values["block_size"] if name == "decode_block" else low
+    if name == "decode_block":
+        low = _block_minimum(values)
     low, step, high = _ordered(values, name, low, step, high)
     pad_max = -(-high // 4)
     if name == "prompt_ctx":
@@ -97,6 +104,14 @@ def _padded(values: dict[str, Any], name: str) -> tuple[int, ...]:
     pad_max = values[f"{name}_pad_max"] or pad_max
     percent = values[f"{name}_pad_percent"]
     return padding_aware(low, step, high, pad_max, 25 if percent is None else percent)
+
+
+def _block_minimum(values: dict[str, Any]) -> int:
+    """The padding-aware strategy starts decode blocks at a block's tokens, where so many exist."""
+    low, have = values["block_size"], values["num_hpu_blocks"]
+    if have is None or low <= have:
+        return low
+    return max(1, have - (values["decode_block_step"] or values["block_size"]))
 
 
 def _ordered(

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from core.engines._sglang_sizes import chunked_prefill, default_max_bs
+from core.engines._sglang_limits import attention_groups, chunked_prefill
+from core.engines._sglang_sizes import default_max_bs
 from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.memory import GIB, MIB, MemoryAccount
 from core.engines.plan import Plan
@@ -107,8 +108,9 @@ def _decode(release: Release, values: dict[str, Any], plan: Plan) -> float:
     largest = max(asked) if asked else values["cuda_graph_max_bs"]
     largest = largest or default_max_bs(release, values)
     amount = 2.0 * largest
-    if values["enable_dp_attention"]:
-        amount += 3.0 * largest * values["dp_size"] * (1.5 if largest > 300 else 1.0)
+    groups = attention_groups(release, values)
+    if groups > 1:
+        amount += 3.0 * largest * groups * (1.5 if largest > 300 else 1.0)
     return amount * MIB
 
 

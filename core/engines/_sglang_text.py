@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from core.engines._sglang_limits import ATTN_DP_FLAG
 from core.engines.export import ExportForm, flag, json_flag
 from core.engines.options import Form, Option
 from core.engines.plan import StepKind
@@ -20,7 +23,10 @@ def _old(path: str, setting: str | None, instead: str, form: Form = Form.VALUE) 
 
 def _off(phase: str) -> Option:
     """--disable-PHASE-cuda-graph."""
-    target = {"prefill": {"prefill_backend": "disabled"}, "decode": {"disable_cuda_graph": True}}
+    target = {
+        "prefill": {"prefill_backend": "disabled"},
+        "decode": {"disable_decode_cuda_graph": True},
+    }
     return Option(
         f"disable_{phase}_cuda_graph",
         form=Form.SWITCH,
@@ -30,7 +36,25 @@ def _off(phase: str) -> Option:
 
 
 def _decode_backend(value: str) -> dict[str, object]:
-    return {"disable_cuda_graph": value == "disabled"}
+    return {"disable_decode_cuda_graph": value == "disabled"}
+
+
+def _prefill(kind: str) -> Callable[[object], dict[str, object]]:
+    return lambda _: {"prefill_backend": kind}
+
+
+def _enforced(_: object) -> dict[str, object]:
+    return {"prefill_backend": "tc_piecewise", "enforce_piecewise_cuda_graph": True}
+
+
+ALGORITHMS = ("none", "EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM", "DFLASH", "other")
+"""Ways to draft; "other" stands for one that this list does not name (all reset the limit)."""
+
+
+def algorithm(value: object) -> str:
+    """The listed name of an algorithm, "other" for one that is not listed."""
+    known = {name.lower(): name for name in ALGORITHMS}
+    return known.get(str(value).strip().lower(), "other")
 
 
 # JSON wins over per-phase flags, those over the older names: the order here.
@@ -75,7 +99,7 @@ OPTIONS = (
         deprecated=NEW_NAMES,
         until=OLD_NAMES_GONE,
         instead="--cuda-graph-backend-prefill",
-        convert=lambda _: {"prefill_backend": "breakable"},
+        convert=_prefill("tc_piecewise"),
     ),
     _off("prefill"),
     _off("decode"),
@@ -85,6 +109,8 @@ OPTIONS = (
         Option(name, form=Form.SWITCH)
         for name in ("enable_profile_cuda_graph", "enable_cudagraph_gc", "debug_cuda_graph")
     ),
+    Option("disable_piecewise_cuda_graph", form=Form.SWITCH, convert=_prefill("disabled")),
+    Option("enforce_piecewise_cuda_graph", form=Form.SWITCH, convert=_enforced),
     Option("max_running_requests", "max_running_requests"),
     Option("chunked_prefill_size", "chunked_prefill_size"),
     Option("max_total_tokens", "max_total_tokens"),
@@ -93,6 +119,12 @@ OPTIONS = (
     Option("pp_size", "pp_size", aliases=("pipeline_parallel_size", "pp")),
     Option("enable_dp_attention", "enable_dp_attention", Form.SWITCH),
     Option("enable_two_batch_overlap", "enable_two_batch_overlap", Form.SWITCH),
+    Option("attn_dp_size", "attn_dp_size", since=ATTN_DP_FLAG),
+    Option("attn_cp_size", "attn_cp_size", aliases=("attention_context_parallel_size",)),
+    Option("disaggregation_mode", "disaggregation_mode"),
+    Option("speculative_algorithm", "speculative_algorithm", convert=algorithm),
+    Option("speculative_num_steps", "speculative_num_steps"),
+    Option("speculative_eagle_topk", "speculative_eagle_topk"),
     Option("speculative_num_draft_tokens", "num_draft_tokens"),
     Option("enable_lora", "enable_lora", Form.SWITCH),
 )
@@ -120,6 +152,8 @@ RULES = (
     ),
     LogRule(r"\bdisable_cuda_graph=(True|False)", "settings.disable_cuda_graph", yes),
     LogRule(r"\bspeculative_num_draft_tokens=(\d+)", "settings.num_draft_tokens", int),
+    LogRule(r"\bspeculative_algorithm='(\w+)'", "settings.speculative_algorithm", algorithm),
+    LogRule(r"\bdisaggregation_mode='(\w+)'", "settings.disaggregation_mode", str),
     LogRule(r"Capture cuda graph end\. Time elapsed: ([\d.]+) s", "facts.capture_s", float),
     LogRule(rf"{_DECODE} end\.[^\n]*elapsed=([\d.]+) s", "facts.capture_s", float),
     LogRule(r"Capture cuda graph end\.[^\n]*mem usage=([\d.]+) GB", "facts.graph_gib", float),

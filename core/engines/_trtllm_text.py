@@ -43,7 +43,7 @@ OPTIONS = (
         "use_cuda_graph",
         None,
         "batch_sizes: [..]",
-        convert=lambda on: {"disable_cuda_graph": not on},
+        convert=lambda on: {"disable_cuda_graph": str(on).lower() not in ("true", "1", "yes")},
     ),
     Option(COMPILE, form=Form.JSON),
     Option(f"{COMPILE}.enable_piecewise_cuda_graph", "enable_piecewise"),
@@ -54,6 +54,7 @@ OPTIONS = (
     Option("enable_attention_dp", "enable_attention_dp"),
     Option("speculative_config", form=Form.JSON),
     Option("speculative_config.max_draft_len", "num_draft_tokens"),
+    Option("speculative_config.num_nextn_predict_layers", "num_draft_tokens"),
     Option("speculative_config.draft_len_schedule", "draft_len_schedule", convert=_keys),
 )
 

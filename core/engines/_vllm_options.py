@@ -10,10 +10,10 @@ from core.engines.settings import sizes_of
 CONFIG = "compilation_config"
 
 REWRITES = (
-    (r"^-O(\d)$", r"--optimization-level=\1"),
+    (r"^-O[ =]?(\d)$", r"--optimization-level=\1"),
     (r"^-(?:O|cc)(?=$|[.=])", "--compilation-config"),
 )
-"""-O3 is a level; -O and -cc stand for the compilation config."""
+"""-O3, -O 3 and -O=3 are a level; -O and -cc stand for the compilation config."""
 
 _MODES = {0: "NONE", 1: "PIECEWISE", 2: "FULL"}
 
@@ -39,6 +39,26 @@ def _family(value: Any) -> dict[str, Any]:
 
 _OF_VLLM_ALONE = ("model", "VLLM_USE_V2_MODEL_RUNNER")
 
+
+def _level(value: Any) -> dict[str, Any]:
+    """A compilation level or mode: 3 compiles piecewise, which the default graphs need.
+
+    A cudagraph_mode beside it decides by itself, as it does beside -O0.
+    """
+    names = {"NONE": 0, "STOCK_TORCH_COMPILE": 1, "DYNAMO_TRACE_ONCE": 2, "VLLM_COMPILE": 3}
+    text = str(value).rpartition(".")[2].strip()
+    level = names[text.upper()] if text.upper() in names else int(text)
+    return {} if level == 3 else {"optimization_level": 0}
+
+
+def _yes(value: Any) -> bool:
+    """A switch inside a config. Raises ValueError for another word."""
+    words = {"true": True, "1": True, "false": False, "0": False, "none": False}
+    if str(value).strip().lower() not in words:
+        raise ValueError
+    return words[str(value).strip().lower()]
+
+
 _NO_LIST_CHANGE = (
     *("cudagraph_num_of_warmups", "cudagraph_copy_inputs", "use_inductor_graph_partition"),
     *("compile_mm_encoder", "cudagraph_mm_encoder"),
@@ -59,10 +79,23 @@ OPTIONS = (
         instead=_FLAG_LIST,
         convert=_sizes_or_max,
     ),
-    Option(CONFIG, form=Form.JSON),
+    Option(CONFIG, form=Form.JSON, number="level"),
     Option(f"{CONFIG}.cudagraph_capture_sizes", "cudagraph_capture_sizes"),
     Option(f"{CONFIG}.max_cudagraph_capture_size", "max_cudagraph_capture_size", since="0.11.1"),
     Option(f"{CONFIG}.cudagraph_mode", "cudagraph_mode", convert=mode_name),
+    Option(
+        f"{CONFIG}.full_cuda_graph",
+        deprecated="0.10.2",
+        instead="cudagraph_mode FULL",
+        convert=lambda on: {"cudagraph_mode": "FULL"} if _yes(on) else {},
+    ),
+    Option(
+        f"{CONFIG}.use_cudagraph",
+        deprecated="0.10.2",
+        instead="cudagraph_mode NONE",
+        convert=lambda on: {} if _yes(on) else {"cudagraph_mode": "NONE"},
+    ),
+    *(Option(f"{CONFIG}.{key}", convert=_level) for key in ("level", "mode")),
     Option(f"{CONFIG}.cudagraph_specialize_lora", "cudagraph_specialize_lora"),
     Option(f"{CONFIG}.pass_config.enable_sp", "enable_sp"),
     *(Option(f"{CONFIG}.{key}") for key in _NO_LIST_CHANGE),

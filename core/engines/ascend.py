@@ -11,7 +11,9 @@ from typing import Any
 
 from core.engines._vllm_forms import vllm_forms
 from core.engines._vllm_log import MARKER, rules_for
+from core.engines._vllm_modes import Modes
 from core.engines._vllm_options import REWRITES, options_for
+from core.engines._vllm_settings import MODES
 from core.engines._vllm_sizes import rounded, stepped
 from core.engines.export import ExportForm
 from core.engines.graphs_take import GraphsEffect, GraphsTake
@@ -28,7 +30,7 @@ from core.engines.plan import (
     StepKind,
 )
 from core.engines.protocol import Engine
-from core.engines.settings import size_list, switch, whole
+from core.engines.settings import choice, size_list, switch, whole
 from core.engines.versions import Release
 from core.errors import SettingError
 from core.records import Origin, SizeUnit
@@ -48,14 +50,23 @@ SETTINGS = (
     whole("stream_budget", None, "Older releases: 1920, later 1800 streams for all graphs."),
     whole("num_layers", 32, "Layers of the model, for the stream budget."),
     whole("parallel_factor", 1, "Communication streams a layer, for the stream budget."),
+    choice("cudagraph_mode", None, MODES, "Which graphs are captured; unset, full and piecewise."),
+    whole("optimization_level", 2, "-O0 captures nothing unless a mode is given.", minimum=0),
     switch("enforce_eager", "Capture nothing."),
 )
 
-OFF = Finding(
+
+def _off(reason: str, fix: str) -> Finding:
+    text = f"{reason}: no graph is captured, every step runs eager."
+    return Finding("graphs-off", Severity.WARNING, text, fix, load="every load")
+
+
+NONE_FITS = Finding(
     "graphs-off",
     Severity.WARNING,
-    "enforce_eager: no graph is captured, every step runs eager.",
-    "Leave out --enforce-eager.",
+    "No capture size is max_num_batched_tokens or less: no graph is captured, every step runs "
+    "eager.",
+    "Give smaller sizes in --cudagraph-capture-sizes, or raise --max-num-batched-tokens.",
     load="every load",
 )
 
@@ -103,22 +114,34 @@ class VllmAscend(Engine):
     ) -> Plan:
         q = 1 + values["num_speculative_tokens"]
         widest = values["max_num_seqs"] * q
-        sizes, dropped = ((), ()) if values["enforce_eager"] else _sizes(values, wanted, widest)
+        mode, off = _mode(values)
+        sizes, dropped = _sizes(values, wanted, widest) if mode.graphs else ((), ())
         graphs = rounded(sizes, q)
-        decode = tuple(n for n in graphs if q <= n <= widest)
+        full = tuple(n for n in graphs if q <= n <= widest) if mode.decode is Mode.FULL else ()
+        mixed = graphs if mode.mixed is Mode.PIECEWISE else ()
         return Plan(
             sizes=sizes,
             unit=SizeUnit.TOKENS,
-            decode=_lists(decode, graphs),
-            prefill=_lists((), graphs),
+            decode=_lists(full, mixed),
+            prefill=_lists(graphs if mode.mixed is Mode.FULL else (), mixed),
             tokens_per_request=q,
             full_load=widest,
             asked_max=values["max_cudagraph_capture_size"] or min(widest, CAP),
             dropped=dropped,
-            counts=_counts(decode, graphs),
-            findings=() if sizes else (OFF,),
+            counts=_counts(graphs if mode.mixed is Mode.FULL else full, mixed),
+            findings=off or (() if sizes else (NONE_FITS,)),
             source="vllm-ascend 0.25.1rc1 platform (docs/engines.md)",
         )
+
+
+def _mode(values: dict[str, Any]) -> tuple[Modes, tuple[Finding, ...]]:
+    """What decode and mixed steps replay, and the finding where nothing is captured."""
+    if values["enforce_eager"]:
+        return Modes("NONE"), (_off("enforce_eager", "Leave out --enforce-eager."),)
+    default = "NONE" if values["optimization_level"] == 0 else "FULL_AND_PIECEWISE"
+    mode = Modes(values["cudagraph_mode"] or default)
+    fix = '--compilation-config \'{"cudagraph_mode":"FULL_DECODE_ONLY"}\''
+    return mode, () if mode.graphs else (_off("cudagraph_mode NONE", fix),)
 
 
 def ceiling(max_num_seqs: int, q: int) -> int:
@@ -129,7 +152,10 @@ def ceiling(max_num_seqs: int, q: int) -> int:
 def _sizes(
     values: dict[str, Any], wanted: tuple[int, ...] | None, widest: int
 ) -> tuple[tuple[int, ...], tuple[Dropped, ...]]:
-    """The list and what was dropped. Raises SettingError when nothing is left."""
+    """The list and what was dropped; empty where max_num_batched_tokens holds none of it.
+
+    Raises SettingError for a list and a maximum that disagree, and when the alignment leaves none.
+    """
     tokens, scalar = values["max_num_batched_tokens"], values["max_cudagraph_capture_size"]
     if wanted is not None and scalar not in (None, max(wanted)):
         raise SettingError(
@@ -141,6 +167,8 @@ def _sizes(
         largest = scalar or min(widest, CAP)
         asked = tuple(stepped(min(largest, tokens)))
     sizes, dropped = _keep(ladder(asked), lambda n: n <= tokens, f"larger than {tokens} tokens")
+    if not sizes:
+        return (), dropped
     tp = values["tensor_parallel_size"]
     if values["tp_aligned"]:
         why = f"not a multiple of tensor_parallel_size {tp}"

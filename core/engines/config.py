@@ -7,19 +7,26 @@ a finding; nothing is passed over without a word.
 from __future__ import annotations
 
 import difflib
-import json
 import re
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from core.engines.options import Given, Option, Table, read_command, read_mapping
+from core.engines.options import (
+    Given,
+    Option,
+    Table,
+    read_command,
+    read_mapping,
+    read_object,
+)
 from core.engines.plan import Finding, Severity
 from core.engines.startup_log import LogReading, read_log
 from core.engines.versions import Release
 from core.errors import FileContentError, SettingError
+from core.text.variables import variables_in
+from core.text.yaml_text import check_extent, read_yaml
 
 if TYPE_CHECKING:
     from core.engines.protocol import Engine
@@ -37,6 +44,7 @@ class Config:
     source : "command line", "JSON", "YAML", "start-up log" or another form of that engine
     version : the release the text itself names, or None
     ignored : what was written but changes no graph, as written
+    unset : variables that nothing sets and on which a setting depends, or may depend
     """
 
     source: str
@@ -45,6 +53,7 @@ class Config:
     ignored: tuple[str, ...] = ()
     version: str | None = None
     log: LogReading | None = None
+    unset: tuple[str, ...] = ()
 
 
 def read_config(engine: Engine, text: str, version: str | None = None) -> Config:
@@ -86,14 +95,10 @@ def _from_log(engine: Engine, text: str) -> Config:
 
 def _given_options(engine: Engine, text: str, table: Table) -> tuple[str, Sequence[Given]]:
     stripped = text.strip()
-    if stripped.startswith("{"):
-        try:
-            data = json.loads(stripped)
-        except (ValueError, RecursionError) as error:
-            raise FileContentError(
-                f"The configuration looks like JSON but is none: {error}."
-            ) from error
-        return "JSON", read_mapping(data, table)
+    if stripped.startswith("{") and not stripped.startswith("{{"):
+        source, data = read_object(stripped)
+        check_extent(data)
+        return source, read_mapping(data, table)
     data = _yaml(stripped)
     if data is not None:
         return "YAML", read_mapping(data, table)
@@ -103,11 +108,11 @@ def _given_options(engine: Engine, text: str, table: Table) -> tuple[str, Sequen
 def _yaml(text: str) -> dict[str, Any] | None:
     """A YAML mapping with text keys, or None for anything else."""
     try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if re.search(r"(?:^|\s)--?\w", text):
+        data = read_yaml(text)
+    except FileContentError as error:
+        if re.search(r"(?:^|[\s'\"])--?\w", text):
             return None
-        reason = " ".join(str(error).split())
+        reason = str(error).removeprefix("YAML: ").removesuffix(".")
         raise FileContentError(f"The configuration is neither flags nor YAML: {reason}.") from error
     # A key is one word: a command line whose JSON holds ": " would else pass for one long key.
     if isinstance(data, dict) and all(isinstance(key, str) and _KEY.match(key) for key in data):
@@ -121,20 +126,75 @@ def _as_settings(engine: Engine, release: Release, table: Table, given: Sequence
     findings: list[Finding] = []
     ignored: list[str] = []
     rank = {id(option): place for place, option in enumerate(engine.options)}
+    given, moved = _in_place(engine, table, given)
+    findings += moved
     known = [(option, g) for g in given if (option := table.find(g.path)) is not None]
     for option, g in sorted(known, key=lambda pair: rank[id(pair[0])]):
         findings += _release_findings(engine, release, option, g)
+        if variables_in(g.value):
+            findings.append(_unset(engine, g))
+            continue
         for name, value in _values(option, g).items():
             if name in written and written[name].path != g.path:
                 findings.append(_twice(engine, name, written[name], g))
                 continue
             settings[name], written[name] = value, g
+    unknown: dict[str, Finding | None] = {}
     for g in given:
-        if table.find(g.path) is None:
-            finding = _unknown(engine, table, g)
+        if not g.path:
+            findings.append(_any_flags(engine, g))
+        elif table.find(g.path) is None and g.path not in unknown:
+            unknown[g.path] = finding = _unknown(engine, table, g)
             findings += [finding] if finding else []
             ignored += [] if finding else [g.written]
-    return Config("", settings, tuple(findings), tuple(dict.fromkeys(ignored)))
+    asked = [name for _, g in known for name in variables_in(g.value)]
+    asked += [name for g in given if not g.path for name in variables_in(g.value)]
+    config = Config("", settings, tuple(findings), tuple(dict.fromkeys(ignored)))
+    return replace(config, unset=tuple(dict.fromkeys(asked)))
+
+
+def _in_place(
+    engine: Engine, table: Table, given: Sequence[Given]
+) -> tuple[tuple[Given, ...], list[Finding]]:
+    """Keys that stand alone are read where they belong, and a finding says where that is."""
+    placed: list[Given] = []
+    findings: list[Finding] = []
+    for g in given:
+        path = table.nested(g.path) if table.find(g.path) is None else None
+        placed.append(replace(g, path=path) if path else g)
+        if path:
+            holder = path.rpartition(".")[0]
+            text = f"{g.written} is a key of {holder} in {engine.label}; it was read as such."
+            fix = f"Write it inside {holder}."
+            findings.append(Finding("key-misplaced", Severity.WARNING, text, fix))
+    return tuple(placed), findings
+
+
+UNSET = "variable-unset"
+
+
+def _unset(engine: Engine, given: Given) -> Finding:
+    """A value that is a variable: asked for by name, never taken for a value."""
+    names = _names(given)
+    shown = given.value if isinstance(given.value, str) else " ".join(map(str, given.value))
+    text = (
+        f"{given.written} is {shown[:80]}, and nothing here sets {names}; it was not read, so the "
+        f"answer stands on {engine.label}'s own default for it."
+    )
+    return Finding(UNSET, Severity.WARNING, text, f"Give the value of {names}.")
+
+
+def _names(given: Given) -> str:
+    """The variables of a value, in words; $1 and $@ are the script's own arguments."""
+    names = variables_in(given.value)
+    return ", ".join(f"${n}" if n.isdigit() or n in ("@", "*") else n for n in names)
+
+
+def _any_flags(engine: Engine, given: Given) -> Finding:
+    """A word that is a variable alone may hold any flags."""
+    names = _names(given)
+    text = f"{given.written} may hold further flags, and nothing here sets {names}."
+    return Finding(UNSET, Severity.WARNING, text, f"Give the value of {names}.")
 
 
 def _values(option: Option, given: Given) -> dict[str, Any]:
@@ -144,8 +204,9 @@ def _values(option: Option, given: Given) -> dict[str, Any]:
         value = True
     try:
         value = option.convert(value) if option.convert else value
-    except (TypeError, ValueError, AttributeError) as error:
-        raise SettingError(f"{given.written} is {given.value!r}, which cannot be read.") from error
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+        shown = reprlib.repr(given.value)
+        raise SettingError(f"{given.written} is {shown}, which cannot be read.") from error
     if option.setting is None:
         return value if isinstance(value, dict) else {}
     return {option.setting: value}

@@ -1,7 +1,7 @@
 """FastDeploy: graphs by tokens, one dictionary from every real size to its padded size.
 
-Source: fastdeploy/config.py GraphOptimizationConfig (2025-2026), restated. The files carry no
-release: "main" is the corrected list, "2.0" the one before PR #2844, which skipped 288 to 512.
+Source: fastdeploy/config.py GraphOptimizationConfig, restated; "main" is 0009064e, "2.0" the list
+before PR #2844, which skipped 288 to 512 and knew no drafts (its release is assumed).
 """
 
 from __future__ import annotations
@@ -81,6 +81,10 @@ class FastDeploy(Engine):
     label = "FastDeploy"
     position = 6
     versions = ("main", "2.0")
+    assumed = {
+        "2.0": "The rule is borrowed from a text before PR 2844 that carries no release; that 2.0 "
+        "has it is assumed."
+    }
     settings = SETTINGS
     list_setting = "cudagraph_capture_sizes"
     options = OPTIONS
@@ -101,7 +105,9 @@ class FastDeploy(Engine):
     ) -> tuple[ExportForm, ...]:
         config: dict[str, Any] = {"use_cudagraph": True}
         if kind is StepKind.PREFILL:
-            config |= {"cudagraph_only_prefill": True}
+            # Without a decode list the engine would replace the prefill list by its own.
+            own = self.plan(version, {**settings, "cudagraph_only_prefill": False}).sizes
+            config |= {"cudagraph_only_prefill": True, "cudagraph_capture_sizes": list(own)}
             config |= {"cudagraph_capture_sizes_prefill": list(sizes)}
         else:
             config |= {"graph_opt_level": settings.get("graph_opt_level") or 0}
@@ -116,7 +122,7 @@ class FastDeploy(Engine):
         sizes, dropped, added = _sizes(release, values, wanted, largest)
         if not values["use_cudagraph"]:
             sizes, dropped, added = (), (), ()
-        prefill = _prefill(values, sizes)
+        prefill = _prefill(release, values, wanted, sizes)
         decode = sizes if not values["cudagraph_only_prefill"] else ()
         split = prefill and prefill[0].sizes == sizes
         decode_mode = Mode.PIECEWISE if split else Mode.FULL
@@ -131,7 +137,7 @@ class FastDeploy(Engine):
             added=added,
             counts=_counts(decode, () if split else prefill),
             notes=("FastDeploy prints the list in descending order.",),
-            findings=() if sizes else (OFF,),
+            findings=() if sizes else (NONE_FITS if values["use_cudagraph"] else OFF,),
             source=f"FastDeploy {release} fastdeploy/config.py (docs/engines.md)",
         )
 
@@ -144,12 +150,22 @@ OFF = Finding(
     load="every load",
 )
 
+NONE_FITS = Finding(
+    "graphs-off",
+    Severity.WARNING,
+    "No size of cudagraph_capture_sizes is usable: no graph is captured, every step runs eager.",
+    "Give sizes up to the widest decode step, or leave the list out.",
+    load="every load",
+)
+
 
 def _sizes(
     release: Release, values: dict[str, Any], wanted: tuple[int, ...] | None, largest: int
 ) -> tuple[tuple[int, ...], tuple[Dropped, ...], tuple[int, ...]]:
-    """The list, what was dropped, what was added."""
-    asked = ladder([*wanted, largest]) if wanted is not None else candidates(release, largest)
+    """The list, what was dropped, what was added. From main on a list is kept as it is given."""
+    asked = candidates(release, largest, 1 + values["num_speculative_tokens"])
+    if wanted is not None:
+        asked = ladder(wanted if release >= "main" else [*wanted, largest])
     cut = tuple(n for n in asked if n > largest)
     dropped = [Dropped(cut, f"larger than {largest}, the widest decode step")] if cut else []
     sizes = tuple(n for n in asked if n <= largest)
@@ -158,22 +174,37 @@ def _sizes(
     if odd:
         dropped.append(Dropped(odd, f"not a multiple of tensor_parallel_size {tp}"))
     sizes = tuple(n for n in sizes if n not in odd)
-    added = (largest,) if wanted is not None and largest not in wanted else ()
+    added = tuple(n for n in sizes if wanted is not None and n not in wanted)
     return sizes, tuple(dropped if wanted is not None else dropped[:0]), added
 
 
-def candidates(release: Release, largest: int) -> tuple[int, ...]:
-    """The built-in list up to `largest`, which is always part of it."""
-    wide = steps(288, 1024, 32) if release >= "main" else steps(544, 1024, 32)
-    return ladder([1, 2, 4, *steps(8, 128, 8), *steps(144, 256, 16), *wide, largest], largest)
+def candidates(release: Release, largest: int, q: int = 1) -> tuple[int, ...]:
+    """The built-in list up to `largest`, which is always part of it.
+
+    q : tokens of a request; main lays the list out in requests and multiplies
+    """
+    main = release >= "main"
+    wide = steps(288, 1024, 32) if main else steps(544, 1024, 32)
+    requests = [1, 2, 4, *steps(8, 128, 8), *steps(144, 256, 16), *wide]
+    return ladder([*(n * (q if main else 1) for n in requests), largest], largest)
 
 
-def _prefill(values: dict[str, Any], sizes: tuple[int, ...]) -> tuple[GraphList, ...]:
+def _prefill(
+    release: Release,
+    values: dict[str, Any],
+    wanted: tuple[int, ...] | None,
+    sizes: tuple[int, ...],
+) -> tuple[GraphList, ...]:
+    """A prefill list counts only beside a decode list; without one main lays out its own."""
     if not sizes:
         return ()
     if values["cudagraph_only_prefill"]:
-        asked = values["cudagraph_capture_sizes_prefill"] or DEFAULT_PREFILL
-        return (GraphList(Mode.FULL, ladder(asked, values["max_capture_shape_prefill"])),)
+        largest = values["max_capture_shape_prefill"]
+        if wanted is None and release >= "main":
+            asked = candidates(release, largest, 1 + values["num_speculative_tokens"])
+        else:
+            asked = values["cudagraph_capture_sizes_prefill"] or DEFAULT_PREFILL
+        return (GraphList(Mode.FULL, ladder(asked, largest)),)
     if values["graph_opt_level"] >= 1 and not values["full_cuda_graph"]:
         return (GraphList(Mode.PIECEWISE, sizes),)
     return ()

@@ -159,7 +159,7 @@ def _phantoms(plan: Plan, fix: Fix) -> Iterator[Finding]:
     captured = set(plan.decode[0].sizes)
     odd = tuple(n for n in plan.decode[0].sizes if n % q)
     if odd and plan.decode[0].mode is Mode.FULL:
-        exact = tuple(sorted({-(-n // q) * q for n in plan.sizes}))
+        exact = tuple(sorted({ceil_to(n, q) for n in plan.sizes}))
         yield Finding(
             "not-a-draft-multiple",
             Severity.ERROR,
@@ -176,7 +176,7 @@ def _phantoms(plan: Plan, fix: Fix) -> Iterator[Finding]:
             Severity.INFO,
             f"With {q} tokens a request, decode steps of {some(inexact)} requests have no exact "
             "size and pad by whole phantom requests.",
-            fix(tuple(sorted({*plan.sizes, *(n * q for n in inexact)}))),
+            fix(tuple(sorted({*(ceil_to(n, q) for n in plan.sizes), *(n * q for n in inexact)}))),
             load=f"{some(inexact)} running requests",
         )
 

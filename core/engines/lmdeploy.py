@@ -26,6 +26,7 @@ from core.engines.plan import (
 from core.engines.protocol import Engine
 from core.engines.settings import size_list, switch, whole
 from core.engines.versions import Release
+from core.errors import SettingError
 from core.records import SizeUnit
 
 SETTINGS = (
@@ -136,13 +137,21 @@ def built_in(largest: int) -> tuple[int, ...]:
 def normalised(
     wanted: tuple[int, ...], largest: int
 ) -> tuple[tuple[int, ...], tuple[Dropped, ...], tuple[int, ...]]:
-    """The user's list as captured, what was left out, and what was added."""
+    """The user's list as captured, what was left out, and what was added.
+
+    Raises SettingError for a list of which max_batch_size allows none: it does not start.
+    """
     reasons = {
         "not 1 or more": sorted({n for n in wanted if n < 1}),
         f"larger than max_batch_size {largest}": sorted({n for n in wanted if n > largest}),
     }
     dropped = tuple(Dropped(tuple(sizes), why) for why, sizes in reasons.items() if sizes)
     kept = ladder(wanted, largest)
+    if not kept:
+        raise SettingError(
+            f"No size of cudagraph_capture_batch_sizes is between 1 and max_batch_size {largest}, "
+            f"so LMDeploy does not start; add {largest} or leave the list out."
+        )
     added = () if largest in kept else (largest,)
     return (*kept, *added), dropped, added
 

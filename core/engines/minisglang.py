@@ -21,6 +21,9 @@ from core.engines.startup_log import sizes as printed_sizes
 from core.engines.versions import Release
 from core.records import SizeUnit
 
+FIRST = (1, 2, 4)
+"""Captured whatever maximum of 1 or more is given."""
+
 SETTINGS = (
     whole("cuda_graph_max_bs", None, "Largest size; 0 switches graphs off.", minimum=0),
     number("free_memory_gib", 72.0, "Free memory before capture [GiB]; above 80 allows 256."),
@@ -88,8 +91,8 @@ class MiniSglang(Engine):
     ) -> tuple[ExportForm, ...]:
         if kind is StepKind.PREFILL:
             return ()
-        # The grid ends at 1, 2, 4 or a multiple of 8; a maximum between two of them is lost.
-        largest = sizes[-1] if sizes[-1] in (1, 2, 4) else ceil_to(sizes[-1], 8)
+        # 1, 2 and 4 are captured under any maximum; above them only multiples of 8 are.
+        largest = FIRST[-1] if sizes[-1] <= FIRST[-1] else ceil_to(sizes[-1], 8)
         return (flag("--cuda-graph-max-bs", [largest]),)
 
     def _plan(
@@ -98,13 +101,13 @@ class MiniSglang(Engine):
         largest = values["cuda_graph_max_bs"]
         if largest is None:
             largest = 256 if values["free_memory_gib"] > 80 else 160
-        grid = ladder([1, 2, 4, *steps(8, largest, 8)], largest)
+        grid = ladder([*FIRST, *steps(8, largest, 8)]) if largest else ()
         sizes = grid if wanted is None else ladder(wanted)
         return Plan(
             sizes=sizes,
             unit=SizeUnit.REQUESTS,
             decode=(GraphList(Mode.FULL, sizes),) if sizes else (),
-            asked_max=largest if wanted is None else None,
+            asked_max=largest if wanted is None and largest > FIRST[-1] else None,
             full_load=values["max_running_requests"],
             counts=(GraphCount("decode", len(sizes)),) if sizes else (),
             notes=(NO_LIST,) if wanted is not None else (),

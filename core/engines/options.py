@@ -7,6 +7,7 @@ and in which releases it exists.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
@@ -17,6 +18,7 @@ from itertools import islice
 from typing import Any
 
 from core.errors import FileContentError
+from core.text.variables import quoted_variables, variables_in
 
 
 class Form(StrEnum):
@@ -38,6 +40,7 @@ class Option:
     since, until, deprecated : releases from which it exists, is gone, is announced as going
     instead : what to write in place of a removed or deprecated one
     convert : from the raw value to the setting's, or to {setting: value} when setting is None
+    number : of a JSON option, the key that a bare number stands for
     """
 
     path: str
@@ -49,11 +52,15 @@ class Option:
     deprecated: str | None = None
     instead: str = ""
     convert: Callable[[Any], Any] | None = None
+    number: str = ""
 
 
 @dataclass(frozen=True)
 class Given:
-    """One option as it was found: its path, its raw value, and how the user wrote it."""
+    """One option as it was found: its path, its raw value, and how the user wrote it.
+
+    path : "" for a variable that stands alone and may hold any flags
+    """
 
     path: str
     value: Any
@@ -62,6 +69,7 @@ class Given:
 
 MOST_OPTIONS = 10_000
 
+_OF_GRAPHS = re.compile("graph|capture|bucket")
 _ENVIRONMENT = re.compile(r"^([A-Z][A-Z0-9_]+)=(.*)$", re.DOTALL)
 
 
@@ -90,13 +98,21 @@ class Table:
     def find(self, path: str) -> Option | None:
         return self.by_name.get(path)
 
+    def nested(self, name: str) -> str | None:
+        """The path of the one option whose last part this is, for a key that stands alone."""
+        if "." in name or not _OF_GRAPHS.search(name):
+            return None
+        paths = {o.path for o in self.by_name.values() if plain(o.path).endswith(f".{name}")}
+        return plain(paths.pop()) if len(paths) == 1 else None
+
 
 def read_command(
     text: str, table: Table, rewrites: Sequence[tuple[str, str]] = ()
 ) -> tuple[Given, ...]:
     """Options of a command line, with NAME=value words as variables.
 
-    rewrites : (pattern, replacement) for single words, e.g. "-O3" as "--optimization-level=3"
+    rewrites : (pattern, replacement) for a word, or for two with one space between them, e.g.
+        "-O3" as "--optimization-level=3"
     Raises FileContentError when quotes do not match.
     """
     try:
@@ -104,8 +120,18 @@ def read_command(
     except ValueError as error:
         raise FileContentError(f"The command line cannot be split: {error}.") from error
     for pattern, replacement in rewrites:
-        words = [re.sub(pattern, replacement, word) for word in words]
+        words = [re.sub(pattern, replacement, word) for word in _paired(words, pattern)]
     return tuple(_walk(words, table))
+
+
+def _paired(words: list[str], pattern: str) -> Iterator[str]:
+    """The words, two of them as one where the pattern wants it so."""
+    place = 0
+    while place < len(words):
+        pair = " ".join(words[place : place + 2])
+        alone = not words[place].startswith("-") or not re.fullmatch(pattern, pair)
+        yield words[place] if alone else pair
+        place += 1 if alone else 2
 
 
 def _is_flag(word: str) -> bool:
@@ -130,6 +156,8 @@ def _walk(words: list[str], table: Table) -> Iterator[Given]:
             place += len(taken)
             value = taken if option is not None and option.form is Form.LIST else " ".join(taken)
             yield from _given(table, name, value, name)
+        elif variables_in(word) and words[place - 2 : place - 1] != ["serve"]:
+            yield Given("", word, word)
 
 
 def _values(words: list[str], place: int, option: Option | None) -> list[str]:
@@ -152,8 +180,10 @@ def _given(table: Table, name: str, value: Any, written: str) -> Iterator[Given]
     """The option itself, or, for an object, what it holds."""
     path = table.path_of(name)
     option = table.find(path)
-    if isinstance(value, str) and option is not None and option.form is Form.JSON:
-        value = _object(value, written)
+    if option is not None and option.form is Form.JSON:
+        if option.number and re.fullmatch(r"\d+", str(value).strip()):
+            value = {option.number: int(value)}
+        value = _object(value, written) if isinstance(value, str) else value
     if isinstance(value, Mapping) and (option is None or option.form is Form.JSON):
         for key, inner in value.items():
             yield from _given(table, f"{path}.{key}", inner, f"{written}.{key}")
@@ -162,18 +192,61 @@ def _given(table: Table, name: str, value: Any, written: str) -> Iterator[Given]
 
 
 def _object(text: str, written: str) -> Any:
+    """An object of keys and values; None for null; the text itself where it is a variable.
+
+    Raises FileContentError for anything else.
+    """
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FileContentError(
-            f"{written}: {text[:60]!r} is no JSON ({error}); quote it as one word, e.g. "
-            "'{\"key\":[1,2]}'."
-        ) from error
-    if not isinstance(value, Mapping):
+        value = _python_dict(text)
+        if value is None and variables_in(text):
+            return _with_variables(text)
+        if value is None:
+            raise FileContentError(
+                f"{written}: {text[:60]!r} is no JSON ({error}); quote it as one word, e.g. "
+                "'{\"key\":[1,2]}'."
+            ) from error
+    if value is not None and not isinstance(value, Mapping):
         raise FileContentError(
             f"{written}: {text[:60]!r} is JSON but no object of keys and values."
         )
     return value
+
+
+def _python_dict(text: str) -> dict[Any, Any] | None:
+    """A dict as Python prints it; None for anything else. Nothing is evaluated."""
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _with_variables(text: str) -> Any:
+    """What can be read around the variables of a JSON text; without any, the text itself."""
+    try:
+        value = json.loads(quoted_variables(text))
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, Mapping) else text
+
+
+def read_object(text: str, what: str = "The configuration") -> tuple[str, Mapping[str, Any]]:
+    """("JSON" or "Python dict", the object) of a text that starts with a brace.
+
+    Raises FileContentError.
+    """
+    try:
+        return "JSON", json.loads(text)
+    except (ValueError, RecursionError) as error:
+        value = _python_dict(text)
+        if value is not None and all(isinstance(key, str) for key in value):
+            return "Python dict", value
+        value = _with_variables(text) if variables_in(text) else text
+        if not isinstance(value, str):
+            return "JSON", value
+        raise FileContentError(f"{what} looks like JSON but is none: {error}.") from error
 
 
 def read_mapping(data: Mapping[str, Any], table: Table) -> tuple[Given, ...]:

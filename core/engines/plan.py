@@ -114,6 +114,7 @@ class Plan:
         from memory
     asked_max : the maximum that was asked for, by a scalar setting [unit]
     above : what a decode step does that no graph holds
+    known : the rule was read in the release that was asked for; else a note says where it is from
     eager_above : decode steps above this size run eager without a look-up
     """
 
@@ -134,6 +135,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     source: str = ""
+    known: bool = True
 
     @property
     def graphs(self) -> int:

@@ -32,6 +32,7 @@ class Engine(ABC):
     common_names : {name that other engines use: this engine's setting}, accepted beside its own
     list_setting : the setting that holds a user's list; None for an engine that takes none
     max_settings : settings that stand for a list and are left out when one is tried
+    assumed : {release: why} of the releases whose rule was not read in their own text
     refuses_twice : a setting given by two flags or keys keeps the engine from starting
     """
 
@@ -40,6 +41,7 @@ class Engine(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     position: ClassVar[int] = 100
     versions: ClassVar[tuple[str, ...]]
+    assumed: ClassVar[Mapping[str, str]] = {}
     settings: ClassVar[tuple[Setting, ...]]
     common_names: ClassVar[Mapping[str, str]] = {}
     list_setting: ClassVar[str | None] = None
@@ -86,7 +88,7 @@ class Engine(ABC):
         release, values, wanted = self.checked_values(version, settings, capture_sizes)
         plan = self._plan(release, values, wanted)
         note = self.version_note(version)
-        return replace(plan, notes=(note, *plan.notes)) if note else plan
+        return replace(plan, known=False, notes=(note, *plan.notes)) if note else plan
 
     def checked_values(
         self,
@@ -118,8 +120,10 @@ class Engine(ABC):
         return result
 
     def version_note(self, version: str | None) -> str:
-        """A sentence when another release than the one asked for answers; else empty."""
-        return resolve(self.label, self.versions, version)[1]
+        """Where the rule is borrowed from, when that release's own was not read; else empty."""
+        release, note = resolve(self.label, self.versions, version)
+        why = self.assumed.get(str(release), "")
+        return f"{note} {why}".strip()
 
     def dispatch_sizes(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -121,7 +122,8 @@ def _check_range(label: str, setting: Setting, value: Any) -> None:
 
 
 def _wrong(label: str, setting: Setting, value: object, expected: str) -> SettingError:
-    return SettingError(f"{label}: {setting.name} is {value!r}; {expected} expected.")
+    shown = repr(value) if isinstance(value, str | int | float) else reprlib.repr(value)
+    return SettingError(f"{label}: {setting.name} is {shown[:200]}; {expected} expected.")
 
 
 def _as_int(value: object) -> int:

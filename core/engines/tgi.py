@@ -38,8 +38,8 @@ SETTINGS = (
     choice(
         "quantize",
         "none",
-        ("none", "bitsandbytes", "exl2", "other"),
-        "bitsandbytes and exl2 capture nothing unless a list is given.",
+        ("none", "bitsandbytes", "bitsandbytes-nf4", "bitsandbytes-fp4", "exl2", "other"),
+        "bitsandbytes (8 bits) and exl2 capture nothing unless a list is given.",
     ),
     switch("lora_adapters", "Serve LoRA adapters: no graphs."),
     whole("max_batch_size", None, "Requests in a step at most; unset, memory decides."),
@@ -131,11 +131,8 @@ class Tgi(Engine):
 
 
 def _quantisation(name: str) -> str:
-    """The setting's word for TGI's many names."""
-    for word in ("bitsandbytes", "exl2"):
-        if name.startswith(word):
-            return word
-    return "other"
+    """The setting's word for TGI's many names; the two 4-bit ones keep the default list."""
+    return name if name.startswith("bitsandbytes") or name == "exl2" else "other"
 
 
 def _asked(values: dict[str, Any], wanted: tuple[int, ...] | None) -> tuple[int, ...]:

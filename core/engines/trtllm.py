@@ -61,6 +61,11 @@ class TensorRtLlm(Engine):
     aliases = ("tensorrt-llm", "tensorrt_llm", "trt-llm")
     position = 3
     versions = ("main", "1.2.1", "1.0", "0.20")
+    assumed = dict.fromkeys(
+        ("1.0", "0.20"),
+        "The rule is borrowed from a text of 2025 before 1.2.1 that carries no release; which "
+        "release changed it is assumed.",
+    )
     settings = SETTINGS
     common_names = {
         "max_num_seqs": "max_batch_size",
@@ -113,18 +118,14 @@ class TensorRtLlm(Engine):
             dropped=dropped,
             added=added,
             counts=_counts(values, sizes, piecewise),
-            notes=_notes(release, values),
+            notes=_notes(values),
             findings=_findings(values, sizes),
             source=f"TensorRT-LLM {release} llm_args.py (docs/engines.md)",
         )
 
 
-def _notes(release: Release, values: dict[str, Any]) -> tuple[str, ...]:
+def _notes(values: dict[str, Any]) -> tuple[str, ...]:
     notes = []
-    if str(release) not in ("main", "1.2.1"):
-        notes.append(
-            "Which release changed the exponent's bound is not known; 1.0 is assumed before it."
-        )
     if values["enable_attention_dp"]:
         rule = "runs the bucket of the largest" if values["enable_padding"] else "must be equal"
         notes.append(f"Attention data parallel: every rank {rule}, or all run eager.")
@@ -182,7 +183,7 @@ def _within(
     if not cut:
         return asked, (), ()
     kept = tuple(n for n in asked if n <= limit)
-    added = (limit,) if padding and limit not in kept else ()
+    added = (limit,) if padding and limit and limit not in kept else ()
     reason = f"larger than {limit}, the widest decode step of max_batch_size and max_num_tokens"
     return (*kept, *added), (Dropped(cut, reason),), added
 
@@ -202,7 +203,8 @@ def _piecewise(
     if values["max_seq_len"]:
         ceiling = min(ceiling, values["max_batch_size"] * (values["max_seq_len"] - 1))
     if release >= "main":
-        return ladder(min(n, ceiling) for n in sizes)
+        # Beyond the token budget a size goes; beyond what requests can fill it is lowered.
+        return ladder(min(n, ceiling) for n in sizes if n <= values["max_num_tokens"])
     return ladder([*sizes, ceiling], ceiling)
 
 
@@ -221,6 +223,8 @@ def _findings(values: dict[str, Any], sizes: tuple[int, ...]) -> tuple[Finding, 
         text = "cuda_graph_config is null: no graph is captured, every step runs eager."
         fix = "Leave cuda_graph_config out or give it batch_sizes."
         return (Finding("graphs-off", Severity.WARNING, text, fix, load="every load"),)
+    if decode_limit(values) < 1:
+        return (_no_request_fits(values),)
     if values["enable_padding"] or not sizes:
         return ()
     gaps = [b for a, b in zip((0, *sizes), sizes, strict=False) if b - a > 1]
@@ -238,6 +242,18 @@ def _findings(values: dict[str, Any], sizes: tuple[int, ...]) -> tuple[Finding, 
             "cuda_graph_config: {enable_padding: true}",
             load="every batch size that is not in the list",
         ),
+    )
+
+
+def _no_request_fits(values: dict[str, Any]) -> Finding:
+    width = 1 + values["num_draft_tokens"]
+    return Finding(
+        "graphs-off",
+        Severity.WARNING,
+        f"max_num_tokens {values['max_num_tokens']} holds no request of {width} tokens, so no "
+        "decode graph is captured and every decode step runs eager.",
+        f"max_num_tokens: {width * values['max_batch_size']}",
+        load="every load",
     )
 
 

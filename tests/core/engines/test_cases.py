@@ -60,7 +60,12 @@ def test_ladder_03_sglang_to_512() -> None:
 def test_ladder_04_sglang_with_speculation() -> None:
     """The hole between 32 and 40."""
     given, expect = case("D-LADDER-04")
-    settings = {"cuda_graph_max_bs": given["max_bs"], "num_draft_tokens": 4}
+    largest = given["max_bs"]
+    settings = {
+        "cuda_graph_max_bs": largest,
+        "num_draft_tokens": 4,
+        "max_running_requests": largest,
+    }
     assert len(SGLANG.default_sizes("0.5.23", settings).sizes) == expect["count"]
     asked = [int(size) for size in expect["buckets"]]
     step = SGLANG.dispatch_sizes(asked, None, "0.5.23", settings)

@@ -153,3 +153,17 @@ def test_run_time_bucket_holds(size: int) -> None:
     bucket = run_time_bucket(size, 2)
     assert size <= bucket < size + 2 * root
     assert bucket % (2 * root) == 0
+
+
+def test_contiguous_blocks_hold_every_block() -> None:
+    """50 blocks: linear 1, 2, 4..32 and 50 itself; padding-aware starts at 1 and ends at 50."""
+    settings = {"num_hpu_blocks": 50, "max_num_seqs": 4, "contiguous_pa": True}
+
+    def blocks(**more: object) -> set[int]:
+        return {b for *_, b in GAUDI.buckets(StepKind.DECODE, None, settings | more)}
+
+    assert blocks(strategy="lin") == {1, 2, 4, 8, 16, 32, 50}
+    padded = blocks(strategy="pad")
+    assert (min(padded), max(padded)) == (1, 50)
+    assert max(blocks(strategy="lin", decode_block_max=300)) == 50
+    assert max(blocks(strategy="lin", contiguous_pa=False)) == 32  # 64 would be above 50

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from core.engines import ENGINES
+from core.engines.check import check
+from core.engines.export import export
+from core.engines.findings import plan_findings
 from core.engines.plan import Mode, StepKind
 from core.errors import SettingError
 from core.records import SizeUnit
@@ -68,15 +71,60 @@ def test_fastdeploy_list() -> None:
     gap = fastdeploy.default_sizes("2.0", {"max_num_seqs": 600}).sizes
     assert gap == expand("1,2,4,8..128/8,144..256/16,544,576,600")
     drafted = {"max_num_seqs": 5, "num_speculative_tokens": 2}
-    assert fastdeploy.default_sizes("main", drafted).sizes == (1, 2, 4, 8, 15)
+    assert fastdeploy.default_sizes("main", drafted).sizes == (3, 6, 12, 15)
+    assert fastdeploy.default_sizes("2.0", drafted).sizes == (1, 2, 4, 8, 15)
+
+
+def test_fastdeploy_drafts() -> None:
+    """4 requests of 6 tokens: 1, 2 and 4 of them; with 8, no finding's fix undoes another's."""
+    fastdeploy = ENGINES["fastdeploy"]
+    plan = fastdeploy.plan("main", {"max_num_seqs": 4, "num_speculative_tokens": 5})
+    assert plan.sizes == (6, 12, 24)
+    settings = {"max_num_seqs": 8, "num_speculative_tokens": 5}
+    sizes = fastdeploy.plan("main", settings).sizes
+    assert sizes == (6, 12, 24, 48)
+    for _ in range(3):
+        fixes = [
+            finding.fix
+            for finding in plan_findings(
+                fastdeploy.plan("main", settings, sizes), lambda n: ",".join(map(str, n))
+            )
+            if finding.id in ("phantom-requests", "not-a-draft-multiple")
+        ]
+        if not fixes:
+            break
+        sizes = tuple(map(int, fixes[0].split(",")))
+        assert all(size % 6 == 0 for size in sizes)
+    assert sizes == (6, 12, 18, 24, 30, 36, 42, 48)
+    odd = plan_findings(
+        fastdeploy.plan("main", settings, [1, 2, 4, 48]), lambda n: ",".join(map(str, n))
+    )
+    fix = next(finding.fix for finding in odd if finding.id == "phantom-requests")
+    assert fix == "6,12,18,24,30,36,42,48"
+
+
+def test_fastdeploy_prefill_list_needs_a_decode_list() -> None:
+    """Alone it is replaced by the built-in list; the export gives both."""
+    fastdeploy = ENGINES["fastdeploy"]
+    only = {"cudagraph_only_prefill": True, "cudagraph_capture_sizes_prefill": [16, 64]}
+    alone = fastdeploy.plan("main", {**only, "max_capture_shape_prefill": 40})
+    assert alone.prefill[0].sizes == (1, 2, 4, 8, 16, 24, 32, 40)
+    text = export(fastdeploy, [16, 64], "main", {"max_num_seqs": 4}, StepKind.PREFILL).text
+    report = check(fastdeploy, "main", {"max_num_seqs": 4}, text=f"fastdeploy {text}")
+    assert report.plan is not None
+    assert report.plan.prefill[0].sizes == (16, 64)
 
 
 def test_fastdeploy_own_list_and_modes() -> None:
-    """The widest step is added to a list; sharded sequences need multiples; level 1 splits."""
+    """A list stays as given up to the widest step, which 2.0 adds; level 1 splits the graph."""
     fastdeploy = ENGINES["fastdeploy"]
     plan = fastdeploy.plan("main", {"max_num_seqs": 64}, [8, 32, 100])
-    assert plan.sizes == (8, 32, 64)
-    assert (plan.added, plan.dropped[0].sizes) == ((64,), (100,))
+    assert plan.sizes == (8, 32)
+    assert (plan.added, plan.dropped[0].sizes) == ((), (100,))
+    older = fastdeploy.plan("2.0", {"max_num_seqs": 64}, [8, 32, 100])
+    assert (older.sizes, older.added) == ((8, 32, 64), (64,))
+    none = fastdeploy.plan("main", {"max_num_seqs": 4}, [8])
+    assert (none.sizes, [f.id for f in none.findings]) == ((), ["graphs-off"])
     tsp = {"max_num_seqs": 8, "enable_tsp": True, "tensor_parallel_size": 4}
     assert fastdeploy.plan("main", tsp).sizes == (4, 8)
     split = fastdeploy.plan("main", {"graph_opt_level": 1, "full_cuda_graph": False})
@@ -84,7 +132,8 @@ def test_fastdeploy_own_list_and_modes() -> None:
     assert split.decode[0].mode is Mode.PIECEWISE
     assert split.graphs == 27
     assert fastdeploy.plan("main").prefill == ()
-    only = fastdeploy.plan("main", {"cudagraph_only_prefill": True})
+    prefill = {"cudagraph_only_prefill": True, "cudagraph_capture_sizes": [8]}
+    only = fastdeploy.plan("main", prefill)
     assert (only.decode, only.prefill[0].sizes) == ((), (1, 2, 4, 8))
 
 
@@ -127,3 +176,40 @@ def test_mini_engines() -> None:
     assert mini.default_sizes(None, {"cuda_graph_max_bs": 0}).sizes == ()
     assert nano.default_sizes(None, {"max_num_seqs": 50}).sizes == (1, 2, 4, 8, 16, 32, 48)
     assert nano.default_sizes(None, {"max_num_seqs": 1000}).sizes[-1] == 512
+
+
+def test_lmdeploy_refuses_a_list_above_the_batch() -> None:
+    """max_batch_size 2 and [8]: nothing of the list is usable."""
+    with pytest.raises(SettingError, match="between 1 and max_batch_size 2"):
+        ENGINES["lmdeploy"].plan(None, {"max_batch_size": 2}, [8])
+    assert ENGINES["lmdeploy"].plan(None, {"max_batch_size": 2}, [1, 8]).sizes == (1, 2)
+
+
+def test_minisglang_always_starts_with_four() -> None:
+    """A maximum of 3 captures 1, 2 and 4 as well; so does the export of a single 1."""
+    mini = ENGINES["mini-sglang"]
+    for largest in (1, 3, 4, 7):
+        plan = mini.plan(None, {"cuda_graph_max_bs": largest})
+        assert plan.sizes == (1, 2, 4)
+    assert mini.plan(None, {"cuda_graph_max_bs": 0}).sizes == ()
+    made = export(mini, [1])
+    assert made.text == "--cuda-graph-max-bs 4"
+    assert any("this makes it 1, 2, 4" in warning for warning in made.warnings)
+
+
+@pytest.mark.parametrize("name", ["bitsandbytes-nf4", "bitsandbytes-fp4", "gptq"])
+def test_tgi_captures_four_bit_weights(name: str) -> None:
+    """Only 8-bit bitsandbytes and exl2 switch the default list off."""
+    tgi = ENGINES["tgi"]
+    assert check(tgi, text=f"text-generation-launcher --quantize {name}").sizes[-1] == 32
+    assert check(tgi, text="text-generation-launcher --quantize bitsandbytes").sizes == ()
+
+
+def test_ascend_starts_without_a_usable_size() -> None:
+    """A list above the token budget leaves no graph; one that the alignment empties is refused."""
+    ascend = ENGINES["ascend"]
+    plan = ascend.plan(None, {"max_num_batched_tokens": 16}, [32, 64])
+    assert (plan.sizes, [f.id for f in plan.findings]) == ((), ["graphs-off"])
+    assert plan.dropped[0].sizes == (32, 64)
+    with pytest.raises(SettingError, match="multiple of tensor_parallel_size 8"):
+        ascend.plan(None, {"tp_aligned": True, "tensor_parallel_size": 8}, [4, 12])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.engines import ENGINES
+from core.engines.check import check
 from core.engines.plan import StepKind
 from core.errors import SettingError
 from core.records import SizeUnit
@@ -100,3 +101,39 @@ def test_variants_multiply() -> None:
     """Draft lengths, greedy and adapter cases multiply the graphs of each size."""
     settings = {"num_draft_lengths": 3, "capture_greedy": True, "capture_lora": True}
     assert TRTLLM.plan("main", settings, [1, 2]).graphs == 2 * 3 * 2 * 2
+
+
+def test_draft_depth_by_predicted_layers() -> None:
+    """64 requests, 128 tokens, 3 layers of next-token prediction: 128 // 4 = 32 requests."""
+    text = """
+max_batch_size: 64
+max_num_tokens: 128
+cuda_graph_config: {enable_padding: true, max_batch_size: 64}
+speculative_config: {decoding_type: MTP, num_nextn_predict_layers: 3}
+"""
+    report = check(TRTLLM, "main", text=text)
+    assert report.sizes[-1] == 32
+    assert report.settings["num_draft_tokens"] == 3
+
+
+def test_no_request_fits() -> None:
+    """3 tokens hold no request of 4, padded or not: no decode graph, and no size 0."""
+    for padding in (True, False):
+        settings = {"max_num_tokens": 3, "num_draft_tokens": 3, "enable_padding": padding}
+        plan = TRTLLM.plan("main", settings, [1, 2])
+        assert (plan.sizes, plan.decode) == ((), ())
+        assert [finding.id for finding in plan.findings] == ["graphs-off"]
+
+
+def test_piecewise_sizes_above_the_budgets() -> None:
+    """Main: above max_num_tokens 1000 a size goes; above 4 x (101 - 1) = 400 it becomes 400."""
+    settings = {
+        "enable_piecewise": True,
+        "max_num_tokens": 1000,
+        "max_batch_size": 4,
+        "capture_num_tokens": [128, 512, 1000, 2048],
+    }
+    free = TRTLLM.plan("main", settings)
+    assert free.prefill[0].sizes == (128, 512, 1000)
+    short = TRTLLM.plan("main", {**settings, "max_seq_len": 101})
+    assert short.prefill[0].sizes == (128, 400)

@@ -1,0 +1,1 @@
+"""A shell script read for what it would start: words, variables, arrays, heredocs, conditions."""
