@@ -61,7 +61,7 @@ def cost_inputs() -> compute.CostView:
         st.caption("The model is the one on the Memory page.")
     elif name in known_profiles():
         _context_input(name)
-    view = chosen_cost()
+    view = compute.cost_view(_choice())  # step times alone: the sidebar is drawn before the limits
     st.caption(as_text(theme.origin_text(view.cost.origin, view.cost.source)))
     return view
 

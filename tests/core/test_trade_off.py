@@ -87,7 +87,7 @@ def test_knee_by_hand():
 
 
 def test_graphs_that_nothing_runs_are_counted():
-    """Steps of 1, 3 and 7 use graphs of 1, 3 and 7; 2, 4 and 16 stay unused, and nothing is advised."""
+    """Steps of 1, 3 and 7 use graphs of 1, 3 and 7; 2, 4 and 16 stay unused."""
     assert set_facts(traded(BucketSet("Today", (1, 2, 3, 4, 7, 16)))) == [
         "Today: 3 of 6 graphs are never used by this traffic."
     ]
