@@ -92,14 +92,9 @@ def _captured(answer: Row) -> tuple[int, ...]:
 
 
 def _mode(mode: str, plan: Plan) -> Iterator[Difference]:
-    """The mode by its kinds: whether decode and mixed steps may replay full or piecewise.
-
-    One full graph for all steps shows in the mixed ones; 0.17 does not find it for drafts.
-    """
+    """The mode by its kinds: whether decode and mixed steps may replay full or piecewise."""
     decode, mixed = MODES[mode]
     kinds = plan.decode[0].mode.value if plan.decode else "eager"
-    if mode == "FULL" and not plan.decode:
-        kinds = decode
     mixed_kinds = plan.prefill[0].mode.value if plan.prefill else "eager"
     if (decode, mixed) != (kinds, mixed_kinds):
         yield Difference("mode", (decode, mixed), (kinds, mixed_kinds))
