@@ -47,10 +47,14 @@ def _open_xz(packed: BinaryIO, name: str) -> BinaryIO:
     return io.BufferedReader(MembersReader(packed, xz_member, name))
 
 
+def _open_bzip2(packed: BinaryIO, name: str) -> BinaryIO:
+    return io.BufferedReader(bz2.BZ2File(packed))
+
+
 _CODECS: tuple[tuple[str, bytes, Callable[[BinaryIO, str], BinaryIO]], ...] = (
     ("gzip", b"\x1f\x8b", _open_gzip),
     ("zstd", b"\x28\xb5\x2f\xfd", _open_zstd),
-    ("bzip2", b"BZh", lambda packed, name: bz2.BZ2File(packed)),
+    ("bzip2", b"BZh", _open_bzip2),
     ("xz", b"\xfd7zXZ\x00", _open_xz),
 )
 

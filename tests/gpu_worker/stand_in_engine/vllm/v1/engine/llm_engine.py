@@ -40,7 +40,8 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         if threading.current_thread() is threading.main_thread():
-            self.now_s += seconds
+            # A sleep too short for the clock's last digit would never end.
+            self.now_s += max(seconds, 1e-6)
         else:
             self._real_sleep(seconds)
 
