@@ -6,7 +6,7 @@ Source: v1/worker/gpu_worker.py and the two model runners of 0.17.1 to 0.33.0, r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.engines.graphs_take import GraphsEffect, GraphsTake
 from core.engines.memory import MIB, GraphCost, MemoryAccount
@@ -14,6 +14,11 @@ from core.engines.plan import GraphCount, Plan
 from core.engines.versions import Release
 from core.records import Origin
 
+READ = (
+    *("0.33.0", "0.31.0", "0.30.0", "0.29.0", "0.26.0", "0.23.0", "0.19.1", "0.17.1", "0.15.1"),
+    *("0.13.0", "0.11.2", "0.11.0", "0.10.2", "0.9.2", "0.8.5"),
+)
+"""Releases whose memory code was read or run; capture lists are known of more."""
 FLOOR_BYTES = 1 * MIB
 """The least a further graph is charged with."""
 
@@ -41,7 +46,7 @@ def vllm_memory(
             when="graphs are captured after the KV cache is sized",
             source=_SOURCE,
             reserved_bytes=0.0,
-            effect=_sized_first(release, v2),
+            effect=_as_read(release, _UNSAID if runner.unsaid else _sized_first(release, v2)),
         )
     rule = (
         f"{_KV} - graph estimate; the estimate charges every further graph with the second "
@@ -54,7 +59,7 @@ def vllm_memory(
         source=_SOURCE,
         reserved_bytes=sum(b for _, b in parts) if parts is not None else None,
         parts=tuple(parts or ()),
-        effect=_UNSAID if runner.unsaid else _ESTIMATED_FIRST,
+        effect=_as_read(release, _UNSAID if runner.unsaid else _ESTIMATED_FIRST),
     )
 
 
@@ -76,6 +81,17 @@ _UNSAID = GraphsEffect(
     "off the KV cache. Set `runner` to say which.",
     Origin.ASSUMED,
 )
+
+
+def _as_read(release: Release, effect: GraphsEffect) -> GraphsEffect:
+    """Assumed, and said so, for a release whose memory code was not read."""
+    if str(release) in READ:
+        return effect
+    sentence = (
+        f"{effect.sentence} vLLM {release} was not read for its memory; its neighbours' rule "
+        "is taken over."
+    )
+    return replace(effect, origin=Origin.ASSUMED, sentence=sentence)
 
 
 def _sized_first(release: Release, v2: bool) -> GraphsEffect:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,9 @@ _META_KEY = b"bucketwise"
 
 
 def stored_form(reading: Reading) -> Reading:
-    """The reading as it comes back from the store: without the names that the file chose."""
-    return without_file_texts(reading)
+    """The reading as it comes back from the store: without the names that the file chose, and
+    without the lines of a log, which are the file's too (its figures stay in `facts`)."""
+    return replace(without_file_texts(reading), log=None)
 
 
 def workload_digest(reading: Reading) -> str:
