@@ -40,7 +40,7 @@ def test_csv_is_made_when_it_is_asked_for(monkeypatch):
         monkeypatch.setattr(f"app.drawing.views.{name}", made)
     at = open_app("buckets.py", example="1")
     labels = [button.proto.label for button in at.get("download_button")]
-    assert labels.count("CSV") == len(at.get("plotly_chart")) + len(at.dataframe) == 3
+    assert labels.count("CSV") == len(at.get("plotly_chart")) + len(at.dataframe) == 5
 
 
 def test_a_table_shows_no_terminal_escapes():
