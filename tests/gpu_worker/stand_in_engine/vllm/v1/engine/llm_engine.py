@@ -28,6 +28,10 @@ DEFAULT_SIZES = [1, 2, 4, 8]
 KV_BLOCKS = 400
 
 
+LEAST_SLEEP_S = 1e-6
+"""Less could be below what the clock's number resolves, and time would stand still."""
+
+
 class Clock:
     """The process's main thread sees it in place of the real one."""
 
@@ -40,8 +44,7 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         if threading.current_thread() is threading.main_thread():
-            # A sleep too short for the clock's last digit would never end.
-            self.now_s += max(seconds, 1e-6)
+            self.now_s += max(seconds, LEAST_SLEEP_S)
         else:
             self._real_sleep(seconds)
 
