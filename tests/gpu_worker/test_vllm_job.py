@@ -14,6 +14,8 @@ from gpu_worker.targets.vllm.model_folder import SETTING
 from tests.gpu_worker.conftest import StartWorker, finished, wait_for
 from tests.gpu_worker.driven_engine import STAND_IN, engine_spec
 
+pytestmark = pytest.mark.slow  # each starts processes of its own
+
 GRAPH_US, EAGER_US = 1000.0, 3000.0
 
 

@@ -30,6 +30,8 @@ from tests.conftest import ROOT
 from tests.gpu_worker.conftest import alive
 from tests.gpu_worker.driven_engine import MODEL, STAND_IN, engine_spec, environment
 
+pytestmark = pytest.mark.slow  # each starts processes of its own
+
 # The stand-in's steps [us]: with a graph, without one in an eager engine, without one in an engine
 # that has graphs; and each token more.
 GRAPH, EAGER, BEYOND, TOKEN = 1000.0, 3000.0, 4000.0, 2.0

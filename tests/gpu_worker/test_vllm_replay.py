@@ -18,6 +18,8 @@ from gpu_worker.replay import main, replay_all
 from tests.gpu_worker.conftest import alive
 from tests.gpu_worker.driven_engine import ENGINE, MODEL, STAND_IN, environment
 
+pytestmark = pytest.mark.slow  # each starts processes of its own
+
 REQUESTS = [[0, 30, 10], [0.01, 20, 20], [0.02, 40, 5], [0.05, 10, 30], [0.06, 10, 1]]
 BASE: dict[str, Any] = {
     "requests": REQUESTS,
