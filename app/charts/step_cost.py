@@ -16,9 +16,10 @@ def step_cost_figure(cost: StepCost, sizes: IntArray, rows: Sequence[MeasureRow]
 
     sizes : where to evaluate, ascending; rows : of the profile that the cost was fitted to
     """
+    host = cost.row_us * sizes  # of a full bucket: as many requests as slots
     curves = (
-        ("eager step", eager_us_at(cost, sizes), theme.EAGER),
-        ("graph step, copying in included", graph_step_us_at(cost, sizes), theme.GRAPH),
+        ("eager step", eager_us_at(cost, sizes) + host, theme.EAGER),
+        ("graph step, copying in included", graph_step_us_at(cost, sizes) + host, theme.GRAPH),
     )
     points = (("eager", "eager_us", theme.EAGER), ("replay", "replay_us", theme.GRAPH))
     figure = go.Figure(

@@ -13,6 +13,7 @@ from core.buckets.build import Limits, Price, build
 from core.buckets.layers import Layers
 from core.buckets.problem import PADDED_SLOTS, Dispatch, Problem
 from core.buckets.solve import solve
+from core.cost.mean_step import host_us
 from core.errors import CaptureSizesError, SettingError
 from core.padding import bucket_of, padding_report
 from core.records import BucketSet, IntArray, SizeUnit, StepCost, StepHistogram
@@ -88,12 +89,7 @@ def set_cost(
         replays = graph_step_us_at(cost, bucket[graph])
         cheaper = dispatch is Dispatch.CHEAPER
         times[graph] = np.minimum(times[graph], replays) if cheaper else replays
-    return float(times @ histogram.steps) + _host_us(histogram, cost)
-
-
-def _host_us(histogram: StepHistogram, cost: StepCost | None) -> float:
-    """The host's part of all steps, the same for every set; 0 for padded slots [us]."""
-    return cost.row_us * histogram.useful_slots if cost is not None else 0.0
+    return float(times @ histogram.steps) + host_us(histogram, cost)
 
 
 def frontier(
@@ -153,7 +149,8 @@ def frontier_point(
         value = slots - useful
     elif problem.pads_up:
         replays = (problem.replay[chosen[1:]] * hits).tolist()
-        value = math.fsum([*replays, problem.above[top], _host_us(histogram, cost)])
+        assert cost is not None  # slots alone are counted above
+        value = math.fsum([*replays, problem.above[top], host_us(histogram, cost)])
     else:
         value = set_cost(histogram, sizes, cost, problem.dispatch)
     return FrontierPoint(

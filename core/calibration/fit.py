@@ -71,7 +71,7 @@ def fit_steps(
         Origin.FITTED,
         f"{source}, fitted",
         row_us=decode.row_us,
-        eager_known=bool(decode.eager) or not capture_sizes,
+        eager_known=bool(decode.eager),
     )
     mixed = fit_mixed(samples, capture_sizes)
     num_mixed = int((samples.tokens > 0).sum())

@@ -77,7 +77,6 @@ def advice_of(args: argparse.Namespace) -> Advice:
         loads=args.loads,
         others=[_other(name) for name in args.also],
         policy=PoolPolicy[(args.pool or PoolPolicy.SHARED_LARGEST_FIRST.name).upper()],
-        machine=None,
         concurrency=args.concurrency,
     )
     return advise(
@@ -90,15 +89,13 @@ def advice_of(args: argparse.Namespace) -> Advice:
 
 def _engine_report(args: argparse.Namespace) -> CheckReport:
     if args.config and args.log:
-        first = check(get_engine(args.engine), args.version, chosen_settings(args), _text(args.log))
+        first = check(
+            get_engine(args.engine), args.version, chosen_settings(args), read_text(args.log)
+        )
         values = {**first.settings, **chosen_settings(args)}
-        return check(get_engine(args.engine), first.version, values, _text(args.config))
-    text = _text(args.config or args.log) if (args.config or args.log) else None
+        return check(get_engine(args.engine), first.version, values, read_text(args.config))
+    text = read_text(args.config or args.log) if (args.config or args.log) else None
     return check(get_engine(args.engine), args.version, chosen_settings(args), text)
-
-
-def _text(name: str) -> str:
-    return read_text(name)
 
 
 def _prices(args: argparse.Namespace) -> tuple[Prices, Machine | None, tuple[Ground, ...]]:
@@ -201,7 +198,7 @@ def _list_lines(figures: dict[str, Any]) -> list[str]:
             lines.append(
                 f"  {name}: {sum(item['graphs'].values())} graphs, {item['graph_gib']:.2f} GiB "
                 f"({item['graph_memory_origin']}), {item['kv_tokens']:,} KV tokens, "
-                f"{item['startup_s']:.1f} s to capture"
+                f"{item['startup_s']:.1f} s to capture (estimated)"
             )
     return lines
 

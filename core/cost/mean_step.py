@@ -9,11 +9,16 @@ from core.step_cost import check_units, eager_us_at, graph_step_us_at
 
 
 def step_times_us(sizes: IntArray, bucket: IntArray, cost: StepCost) -> FloatArray:
-    """Wall time of steps that replay these buckets, eager where they are -1: (n,) [us]."""
+    """Steps that replay these buckets, eager where they are -1, without `host_us`: (n,) [us]."""
     times = eager_us_at(cost, sizes)
     graph = bucket != EAGER
     times[graph] = graph_step_us_at(cost, bucket[graph])
-    return times + cost.row_us * sizes
+    return times
+
+
+def host_us(histogram: StepHistogram, cost: StepCost) -> float:
+    """The host's part of all steps by their requests: the same whatever is captured [us]."""
+    return cost.row_us * histogram.useful_slots
 
 
 def mean_step_us(histogram: StepHistogram, report: PaddingReport, cost: StepCost) -> float:
@@ -26,4 +31,5 @@ def mean_step_us(histogram: StepHistogram, report: PaddingReport, cost: StepCost
         raise HistogramError("The histogram holds no step, so there is no mean.")
     check_units(cost, histogram.unit)
     times = step_times_us(histogram.sizes, report.bucket_by_size, cost)
-    return float(times @ histogram.steps) / histogram.total_steps
+    total = float(times @ histogram.steps) + host_us(histogram, cost)
+    return total / histogram.total_steps

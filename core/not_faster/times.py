@@ -137,7 +137,7 @@ def outside_points(engine: EngineFacts | None, cost: StepCost) -> Points | None:
         held = bucket != EAGER
         graph[held] = graph_step_us_at(cost, bucket[held])
         graph[~held] = eager_us_at(cost, wall.sizes[~held])
-    left = wall.us - graph
+    left = wall.us - graph - cost.row_us * wall.sizes
     return Points(wall.sizes, np.maximum(left, 0.0)) if np.median(left) > 0 else None
 
 

@@ -17,8 +17,8 @@ class StepCost:
     copy_us : added to each replay: inputs copied in, graph looked up [us]
     row_us : added to each step, replayed or eager, for each of its unpadded rows: the host's part
         (scheduling, outputs), which padding does not take; 0 where the curves hold it [us]
-    eager_known : False where nothing shows an eager step, so that eager_us is replay_us and says
-        nothing of what graphs save
+    eager_known : False where steps were seen with graphs only, or without only, so that eager_us is
+        replay_us and says nothing of what graphs save
     capture_ms : (m,) float64, time to capture one graph of that size [ms]
     source : one line that says which card, model and date, or which assumption
     """

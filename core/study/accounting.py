@@ -16,7 +16,7 @@ class Accounting:
 
     kv_bytes_per_token : of the model; None: not known, so that no KV token is taken off
     takes_kv : whether graphs leave fewer KV tokens; else they live in what the engine leaves free
-    rule : one sentence that says which, for this engine and release
+    rule : one sentence that says which, for this engine and release; rule_origin : how it is known
     by_kind : bytes of a list by the engine's own kinds of graph, where a model of them is fitted;
         None counts by `memory` and `policy`, which the pages let people choose
     """
@@ -25,7 +25,8 @@ class Accounting:
     policy: PoolPolicy = PoolPolicy.SHARED_LARGEST_FIRST
     kv_bytes_per_token: float | None = None
     takes_kv: bool = True
-    rule: str = "Graphs are taken off the KV cache (assumed)."
+    rule: str = "Graphs are taken off the KV cache."
+    rule_origin: Origin = Origin.ASSUMED
     by_kind: Callable[[Graphs], tuple[float, Origin]] | None = None
 
     def bytes_of(self, graphs: Graphs) -> tuple[float, Origin]:

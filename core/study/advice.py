@@ -16,6 +16,8 @@ from core.study.figures import Beside, ListFigures, ScenarioFigures
 from core.study.study import Study
 from core.study.verdict import Kind, Verdict, measure, verdict
 
+CAPTURES_ALONE = "the captures alone, size by size; not loading, compiling or warming up"
+AS_VLLM = "prompts in chunks beside decoding requests, as vLLM does; this engine may do otherwise"
 MEASURE = "python -m gpu_worker.replay runs both lists on your card with these requests."
 
 
@@ -97,12 +99,15 @@ def _grounds(study: Study) -> tuple[Ground, ...]:
     found = [
         Ground("step times", times, f"{cost.source}, taken to be within {100 * study.error:.1f} %"),
         Ground("graph memory", today.memory_origin, f"{today.graph_bytes / 2**30:.2f} GiB today"),
-        Ground("KV cache", Origin.ESTIMATED, study.accounting.rule),
+        Ground("KV cache", study.accounting.rule_origin, study.accounting.rule),
+        Ground("start-up", Origin.ESTIMATED, CAPTURES_ALONE),
     ]
     if not cost.eager_known:
         found.append(
             Ground(
-                "eager steps", Origin.ASSUMED, "none was seen; as long as a graph's of that size"
+                "what graphs save",
+                Origin.ASSUMED,
+                "nothing: steps were seen with graphs only, or without only",
             )
         )
     rules = study.engine.rules
@@ -111,6 +116,8 @@ def _grounds(study: Study) -> tuple[Ground, ...]:
         origin = Origin.ASSUMED if note else Origin.ESTIMATED
         release, *_ = rules.checked_values(study.engine.version)
         found.append(Ground("engine's rules", origin, note or f"{rules.label} {release}, as read"))
+    if rules is not None and rules.id != "vllm":
+        found.append(Ground("scheduling", Origin.ASSUMED, AS_VLLM))
     if any(scenario.how == "sizes scaled" for scenario in study.scenarios):
         found.append(
             Ground("other loads", Origin.ASSUMED, "the histogram's sizes times the load: it has no "
@@ -123,7 +130,9 @@ def _settle(study: Study, found: Verdict) -> tuple[str, ...]:
     """The most useful first."""
     texts = []
     if not study.cost.eager_known and found.uncovered > 0:
-        texts.append("Eager steps of your engine (calibrate --eager, or a run with enforce_eager).")
+        texts.append(
+            "Steps of your engine with graphs and without (calibrate --eager, or a second run)."
+        )
     if study.cost.origin is not Origin.FITTED:
         texts.append(
             "A recorded run or a log with a line a step of your own engine (--run, calibrate): "
@@ -141,13 +150,16 @@ def _paste(study: Study, found: Verdict) -> tuple[str, tuple[str, ...]]:
     name = study.engine.engine
     if name is None or not found.sizes:
         return ", ".join(map(str, found.sizes)), ()
+    left_out = tuple(
+        f"{off} keeps the engine from capturing: leave it out." for off in study.engine.off
+    )
     engine = get_engine(name)
     settings = {k: v for k, v in study.engine.settings.items() if k not in engine.export_settings}
     try:
         text = export(engine, found.sizes, study.engine.version, settings)
     except ProjectError as error:
         return "", (str(error),)
-    return text.text.strip(), text.warnings
+    return text.text.strip(), (*left_out, *text.warnings)
 
 
 def headline(advice: Advice) -> str:
@@ -155,6 +167,8 @@ def headline(advice: Advice) -> str:
     found, engine = advice.verdict, advice.study.engine.rules
     whose = f"{engine.label}'s list" if engine is not None else "your list"
     keep = whose if _is_default(advice.study) else "the list you run"
+    if not found.today.sizes:
+        keep = "running without graphs"
     start = {
         Kind.KEEP: f"Keep {keep}",
         Kind.USE: f"Use these {len(found.sizes)} sizes",

@@ -25,7 +25,7 @@ KV_TOKENS = 500_000
 
 @dataclass(frozen=True)
 class EngineLimits:
-    """EngineLimits of the engine; None takes the engine's setting of that name, else the default.
+    """Limits of the engine; None takes the engine's setting of that name, else the default.
 
     kv_tokens : what the engine has beside today's graphs, as its log says
     """
@@ -106,11 +106,17 @@ def engine_of_report(report: CheckReport, today: Sequence[int] | None = None) ->
     if not report.starts:
         why = next((finding.text for finding in report.findings), "")
         raise SettingError(f"{rules.label} would not start with these settings: {why}")
-    settings = dict(report.settings)
-    listed = settings.pop(rules.list_setting, None) if rules.list_setting else None
+    _, values, listed = rules.checked_values(report.version, report.settings)
     logged = report.log.sizes if report.log else None
     given = today or (listed if logged is None else logged)
-    return EngineChoice(rules.id, report.version, settings, None if given is None else tuple(given))
+    off = tuple(name for name, value in rules.off_settings.items() if values.get(name) == value)
+    if off:
+        # What keeps it from capturing runs today, and is left out for the lists that are tried.
+        given = ()
+    left_out = {rules.list_setting, *off}
+    settings = {n: v for n, v in rules.own_names(report.settings).items() if n not in left_out}
+    sizes = None if given is None else tuple(given)
+    return EngineChoice(rules.id, report.version, settings, sizes, off)
 
 
 def names_limit(settings: Mapping[str, Any], limit: str) -> bool:
@@ -122,7 +128,7 @@ def names_limit(settings: Mapping[str, Any], limit: str) -> bool:
 
 
 def machine_of(engine: EngineChoice, limits: EngineLimits) -> Machine:
-    """EngineLimits given, else by the engine's settings, else the simulator's defaults."""
+    """Limits given, else by the engine's settings, else the simulator's defaults."""
     values = _checked_settings(engine)
     seqs = limits.max_num_seqs or _whole(values, "max_num_seqs") or 256
     tokens = limits.max_num_batched_tokens or _whole(values, "max_num_batched_tokens") or 8192
@@ -185,10 +191,14 @@ def accounting_of(engine: EngineChoice, prices: Prices, policy: PoolPolicy) -> A
     if engine.engine is None:
         return Accounting(prices.memory, policy, prices.kv_bytes_per_token)
     effect = graphs_effect(engine.engine, engine.version, engine.settings)
-    takes = effect.take is GraphsTake.KV_TOKENS
-    by_kind = _by_kind(engine, prices.shape or ASSUMED_SHAPE, prices.shape is None, policy)
     return Accounting(
-        *(prices.memory, policy, prices.kv_bytes_per_token, takes, effect.sentence), by_kind
+        prices.memory,
+        policy,
+        prices.kv_bytes_per_token,
+        effect.take is GraphsTake.KV_TOKENS,
+        effect.sentence,
+        effect.origin,
+        _by_kind(engine, prices.shape or ASSUMED_SHAPE, prices.shape is None, policy),
     )
 
 

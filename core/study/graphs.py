@@ -23,13 +23,15 @@ class EngineChoice:
     """The engine whose rules a study follows; engine None: every size rounds up, all steps alike.
 
     settings : as the engine's flags name them, without its list
-    today : the list that runs now; None: the one that the settings lead to
+    today : the list that runs now; None: the one that the settings lead to; (): no graph
+    off : settings that run now and keep the engine from capturing, left out of `settings`
     """
 
     engine: str | None = None
     version: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     today: tuple[int, ...] | None = None
+    off: tuple[str, ...] = ()
 
     @property
     def rules(self) -> Engine | None:

@@ -60,12 +60,11 @@ def scenarios_of(
             Scenario("first half", 1.0, first, "half"),
             Scenario("second half", 1.0, second, "half"),
         ]
-    found += [Scenario(_name(other, i), 1.0, other, "given") for i, other in enumerate(others)]
+    for place, other in enumerate(others, 1):
+        name = other.name or f"other traffic {place}"
+        taken = {scenario.name for scenario in found}
+        found.append(Scenario(f"{name} ({place})" if name in taken else name, 1.0, other, "given"))
     return tuple(found)
-
-
-def _name(trace: Trace, place: int) -> str:
-    return trace.name or f"other traffic {place + 1}"
 
 
 def halves(trace: Trace) -> tuple[Trace, Trace]:

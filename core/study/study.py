@@ -85,7 +85,7 @@ class Study:
         """
         if not self.cost.eager_known or not figures.sizes:
             return None
-        steps = figures.at(self.scenarios[0].name).decode
+        steps = figures.at("x1").decode
         none = graphs_of(self.engine, (), self.machine.max_num_seqs)
         graphs = self.graphs(figures.asked)
         saved = self._mean_us(none, steps) - self._mean_us(graphs, steps)
@@ -133,9 +133,15 @@ class Study:
             scenario.trace,
             machine,
             times,
-            concurrency=self.concurrency,
+            concurrency=self._in_flight(scenario),
             compiled=self._compiled(),
         )
+
+    def _in_flight(self, scenario: Scenario) -> int | None:
+        """A closed loop has no arrivals to hurry: more load is more requests in flight."""
+        if self.concurrency is None:
+            return None
+        return max(1, round(self.concurrency * scenario.load))
 
     def _counts_tokens(self, graphs: Graphs) -> bool:
         return graphs.unit is not self.cost.unit and bool(graphs.sizes)
@@ -156,7 +162,7 @@ class Study:
 
     def _mean_us(self, graphs: Graphs, steps: StepHistogram) -> float:
         slots, bucket = graphs.slots[steps.sizes], graphs.bucket[steps.sizes]
-        times = step_times_us(slots, bucket, self.cost)
+        times = step_times_us(slots, bucket, self.cost) + self.cost.row_us * slots
         return float(times @ steps.steps) / max(1, steps.total_steps)
 
 

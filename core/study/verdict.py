@@ -78,6 +78,8 @@ def _served(today: ListFigures) -> list:
 def _to_add(study: Study, good: Sequence[Beside], claim: float, uncovered: float) -> Beside | None:
     """A list with today's sizes and larger ones, where steps run without a graph and that costs."""
     today = study.today
+    if not today.sizes:
+        return None  # there is nothing to add to: another list is used
     decode = uncovered >= UNCOVERED and study.cost.eager_known
     longer = [
         item
@@ -180,8 +182,9 @@ def _add_reason(found: Beside, today: ListFigures, uncovered: float) -> str:
 
 
 def _use_reason(found: Beside, today: ListFigures, uncovered: float) -> str:
+    before = "" if today.sizes else "Today every step runs without a graph. "
     return (
-        f"In the mean {measure(today)} falls by {_percent(found.gain)}, and no scenario "
+        f"{before}In the mean {measure(today)} falls by {_percent(found.gain)}, and no scenario "
         f"loses more than "
         f"{_percent(max(0.0, found.worst_loss))}."
     )
@@ -202,10 +205,16 @@ def _keep_reason(
     study: Study, choice: Choice, claim: float, best_gain: float, uncovered: float
 ) -> str:
     today = study.today
+    if not today.sizes and not any(item.figures.sizes for item in choice.tried):
+        return (
+            "These settings keep the engine from capturing any graph, so no list could be tried. "
+            "Take out what turns graphs off, then ask again."
+        )
     if uncovered >= UNCOVERED and not study.cost.eager_known:
         return (
             f"{_percent(uncovered)} of the decode steps run without a graph, and what that costs "
-            "is not known: the step times hold no eager step. Measure eager steps, then ask again."
+            "is not known: the step times show steps with graphs only, or without only. Measure "
+            "both, then ask again."
         )
     if choice.best is None:
         return "Every other list loses in some scenario; none is as good as what runs today."

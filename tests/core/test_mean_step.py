@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.buckets import set_cost
+from core.buckets import frontier, set_cost
+from core.choice.trade_off import lost_us_by_size
 from core.cost.mean_step import mean_step_us
 from core.engines import ENGINES
 from core.engines.padding import engine_padding
@@ -59,3 +60,17 @@ def test_what_has_no_mean_is_said():
     prompts = StepHistogram.from_mapping({100: 1}, unit=SizeUnit.LENGTH)
     with pytest.raises(CostUnitError):
         mean_step_us(prompts, padding_report(prompts, (128,)), COST)
+
+
+def test_the_hosts_part_is_in_the_mean_and_in_no_difference():
+    """100 us a graph of 4 or 8 slots and 10 us a request: steps of 3 (twice) and 8 have a mean of
+    (2 x 130 + 180) / 3; what the padded ones lose to a graph of their own does not hold it."""
+    sizes = np.array([3, 4, 8], np.int64)
+    curve = np.array([90.0, 100.0, 100.0])
+    cost = StepCost(sizes, curve, curve, np.zeros(3), Origin.FITTED, "by hand", row_us=10.0)
+    steps = StepHistogram.from_mapping({3: 2, 8: 1})
+    report = padding_report(steps, (4, 8))
+    assert mean_step_us(steps, report, cost) == pytest.approx(440 / 3)
+    assert set_cost(steps, (4, 8), cost) == pytest.approx(440)
+    assert frontier(steps, max_graphs=2, cost=cost, candidates=(4, 8)).at(2).cost == 440
+    assert lost_us_by_size(steps, report, cost).tolist() == [20.0, 0.0]

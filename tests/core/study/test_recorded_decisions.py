@@ -102,3 +102,32 @@ def test_the_command_says_what_the_study_says(capsys):
     assert {"what", "origin", "source"} == set(answer["rests_on"][0])
     assert main(command) == 0
     assert capsys.readouterr().out.startswith("Keep vLLM's list:")
+
+
+@pytest.mark.parametrize("off", ["enforce_eager=true", "cudagraph_mode=NONE"])
+def test_graphs_that_are_off_are_not_called_the_best(off, capsys):
+    """An engine that captures nothing: with the flag that says so left out lists are tried and used
+    (a mean step of 8B on an H200 is far shorter on a graph); where a mode does it, the answer says
+    that nothing could be tried."""
+    command = ["advise", str(LISTS / "8b-default.json.gz"), "--engine", "vllm", "--set", off]
+    assert main([*command, "--profile", "h200-llama-8b", "--loads", "1", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["today"] == []
+    if off.startswith("enforce_eager"):
+        assert answer["verdict"] == "use" and answer["sizes"] and answer["gain_pct"] > 20
+        assert any("enforce_eager" in text for text in answer["warnings"])
+    else:
+        assert answer["verdict"] == "keep" and "no list could be tried" in answer["sentence"]
+
+
+def test_a_list_that_is_set_runs_today(capsys):
+    """--set with a list: that list is today's, not the engine's default."""
+    command = ["advise", str(LISTS / "8b-default.json.gz"), "--engine", "vllm", "--loads", "1"]
+    assert main([*command, "--set", "cudagraph_capture_sizes=8,64,256", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["today"] == [8, 64, 256]
+
+
+def test_steps_of_one_kind_say_nothing_of_graphs():
+    """A model fitted to a run without graphs knows no step with one, and says so."""
+    prices = fitted_prices("05b-eager")
+    assert not prices.cost.eager_known

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -67,7 +69,7 @@ def test_eager_steps_that_nobody_saw_are_not_compared_with():
     trace = poisson(200, 60.0)
     unknown = advise(small_study(trace, cost(STEP), today=(1, 2, 4)))
     assert unknown.verdict.kind is not Kind.ADD and unknown.verdict.uncovered > 0
-    assert any("Eager steps" in text for text in unknown.settle)
+    assert any("with graphs and without" in text for text in unknown.settle)
     known = advise(small_study(trace, cost(STEP, eager=STEP + 9000), today=(1, 2, 4)))
     assert known.verdict.kind is Kind.ADD and known.verdict.sizes[-1] > 4
 
@@ -158,3 +160,18 @@ def test_the_frontier_falls(rate, seed):
     sizes = [item.figures.num_sizes for item in choice.frontier]
     losses = [item.worst_loss for item in choice.frontier]
     assert sizes == sorted(set(sizes)) and losses == sorted(set(losses), reverse=True)
+
+
+def test_a_closed_loop_takes_load_as_requests_in_flight():
+    """Arrivals do not matter to it: at 1.5 times the load 12 requests run instead of 8."""
+    study = small_study(poisson(80, 5.0), cost(STEP), today=(64,))
+    closed = dataclasses.replace(study, concurrency=8, _known={})
+    running = {s.scenario: max(s.decode.sizes) for s in closed.today.scenarios}
+    assert running["x1"] == 8 and running["x1.5"] == 12 and running["x0.5"] == 4
+
+
+def test_other_traffic_of_one_name_stays_apart():
+    """Two files called alike are two scenarios."""
+    other = dataclasses.replace(poisson(50, 5.0, seed=1), name="night")
+    names = [s.name for s in scenarios_of(poisson(50, 5.0), (1.0,), (other, other))]
+    assert names[-2:] == ["night", "night (2)"]
