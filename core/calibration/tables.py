@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from core.calibration.lockstep import StepSamples
 from core.cost.fit import fit_curve
 from core.errors import SettingError
-from core.logs.vllm_steps import iteration
 from core.padding import bucket_of
 from core.records import FloatArray, Origin, StepCost
 
@@ -26,7 +24,7 @@ def cost_from_tables(
     graph_us : batch -> step of an engine with these capture sizes; a batch was padded to its
         bucket, so it is a point of the bucket (the median of those that share one); batches above
         the largest size ran eager and are left to eager_us
-    eager_us : batch -> step without graphs; None takes the replay curve
+    eager_us : batch -> step without graphs; None takes the replay curve and says it is not known
     Raises SettingError if no batch was on a graph, CaptureSizesError.
     """
     points: dict[int, list[float]] = {}
@@ -40,7 +38,10 @@ def cost_from_tables(
     sizes = np.arange(1, top + 1, dtype=np.int64)
     replay = _curve({size: float(np.median(us)) for size, us in points.items()}, sizes)
     eager = _curve(eager_us, sizes) if eager_us else replay
-    return StepCost(sizes, replay, eager, np.zeros(top), Origin.FITTED, f"{source}, fitted")
+    return StepCost(
+        *(sizes, replay, eager, np.zeros(top), Origin.FITTED, f"{source}, fitted"),
+        eager_known=bool(eager_us),
+    )
 
 
 def _curve(table: Mapping[int, float], sizes: np.ndarray) -> FloatArray:
@@ -49,33 +50,3 @@ def _curve(table: Mapping[int, float], sizes: np.ndarray) -> FloatArray:
         np.array([size for size, _ in points], np.int64),
         np.array([us for _, us in points], np.float64),
     ).at(sizes)
-
-
-def iteration_samples(lines: Iterable[str]) -> StepSamples:
-    """Steps of a vLLM log with iteration details; what they read as context is not in it.
-
-    Times are of the step alone, without the host's time between steps. Dummy steps of idle
-    data-parallel ranks and steps without tokens are no steps.
-    Raises SettingError if no line is one.
-    """
-    steps = [step for step in map(iteration, lines) if step is not None and not step.dummy]
-    rows = [
-        (step.prompts, step.prompt_tokens, step.rows, step.tokens, step.ms)
-        for step in steps
-        if step.all_tokens
-    ]
-    if not rows:
-        raise SettingError(
-            "The log has no iteration lines; start vLLM with --enable-logging-iteration-details."
-        )
-    prompts, prompt_tokens, requests, tokens, ms = np.array(rows).T
-    nothing = np.zeros(len(rows), np.int64)
-    return StepSamples(
-        np.cumsum(ms) / 1e3 - ms / 1e3,
-        ms * 1e3,
-        requests.astype(np.int64),
-        prompts.astype(np.int64),
-        np.where(prompts > 0, prompt_tokens + tokens, 0).astype(np.int64),
-        nothing,
-        nothing,
-    )

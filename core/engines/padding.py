@@ -82,27 +82,3 @@ def _look_up(
     left = replace(plan, **{kind.value: lists})
     answer = dispatch(left, sizes, kind, fallback)
     return np.where(answer.on_graph, answer.padded, EAGER)
-
-
-def decode_buckets(
-    engine: Engine,
-    max_num_seqs: int,
-    version: str | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> tuple[IntArray, IntArray]:
-    """What decode steps of 0 to max_num_seqs requests replay by the engine's own rule.
-
-    Returns (max_num_seqs + 1,) their unpadded sizes and (max_num_seqs + 1,) their buckets, -1 where
-    they run eager, both in the engine's unit [slots]. Raises as `engine_padding`.
-    """
-    batches = np.arange(1, max_num_seqs + 1, dtype=np.int64)
-    every = StepHistogram(batches, np.ones(max_num_seqs, np.int64))
-    found = engine_padding(engine, every, None, version, settings)
-    sizes, buckets = (
-        np.concatenate([first, values])
-        for first, values in (
-            (np.zeros(1, np.int64), found.steps.sizes),
-            (np.full(1, EAGER, np.int64), found.report.bucket_by_size),
-        )
-    )
-    return sizes, buckets

@@ -176,17 +176,15 @@ def step_times(
     width = machine.tokens_per_decode if cost.unit is SizeUnit.TOKENS else 1
     sizes = requests * width
     bucket = _buckets(sizes, capture_sizes) if buckets is None else _given(buckets, sizes)
-    captured = bucket != EAGER
-    eager = eager_us_at(cost, sizes)
-    device = np.minimum(eager, replay_us_at(cost, sizes)).astype(np.float64)
-    device[captured] = graph_step_us_at(cost, bucket[captured])
+    device, submit = _decode(cost, sizes, bucket)
+    host = cost.row_us * sizes
     tokens = np.arange(machine.max_num_batched_tokens + 1, dtype=np.int64)
     mixed_bucket = _buckets(tokens, capture_sizes if prefill.captured else None)
     mixed, mixed_floor = _mixed(cost, prefill, tokens, mixed_bucket)
     mixed_context = prefill.mixed_context_us_per_token
     return StepTimes(
-        _without_context(device, requests, prefill) + cost.row_us * sizes,
-        np.where(captured, 0.0, eager + cost.row_us * sizes),
+        _without_context(device, requests, prefill) + host,
+        np.where(bucket == EAGER, submit + host, 0.0),
         mixed,
         mixed_floor,
         prefill.context_us_per_token,
@@ -200,6 +198,15 @@ def step_times(
         prefill.us_per_row,
         mixed_bucket,
     )
+
+
+def _decode(cost: StepCost, sizes: IntArray, bucket: IntArray) -> tuple[FloatArray, FloatArray]:
+    """What the card takes of decode steps, and what submitting eager ones takes: (n,) each [us]."""
+    captured = bucket != EAGER
+    eager = eager_us_at(cost, sizes)
+    device = np.minimum(eager, replay_us_at(cost, sizes)).astype(np.float64)
+    device[captured] = graph_step_us_at(cost, bucket[captured])
+    return device, eager
 
 
 def _mixed(

@@ -11,6 +11,9 @@ from typing import Protocol
 
 from core.errors import ProjectError
 
+TOLD = "bucketwise: all that the start printed is above"
+"""The line that ends what a start printed: it comes through another pipe than the answer."""
+
 
 class PointRefusedError(ProjectError):
     """This size cannot be measured on this engine; others can."""

@@ -17,13 +17,15 @@ from typing import Any
 
 from core.records import DeviceInfo, EngineSpec, ModelShape, to_json_dict
 from core.records.engine import cut_text
-from gpu_worker.driven.contract import Capture, Started
+from gpu_worker.driven.contract import TOLD, Capture, Started
 from gpu_worker.driven.steps import StepTimes
 from gpu_worker.session import MeasuringProcess
 
 SERVE = "gpu_worker.driven.serve"
 KEPT_CHARS = 1 << 20
 """Of what the engine prints; the rest is counted and dropped."""
+TOLD_WITHIN_S = 5.0
+"""Until what the engine printed before it answered has come through its own pipe."""
 GONE_WITHIN_S = 5.0
 ELSEWHERE = re.compile(r"root cause|background process|See stack trace|Engine core init", re.I)
 CAUSE = re.compile(r"\b(\w*(?:Error|Exception)): (.+)")
@@ -37,6 +39,7 @@ class EngineProcess(MeasuringProcess):
         self._said: list[str] = []
         self._said_chars = 0
         self._lock = threading.Lock()
+        self._told = threading.Event()
         self._ranks = 1
         super().__init__([sys.executable, "-m", SERVE, target], env)
 
@@ -53,6 +56,7 @@ class EngineProcess(MeasuringProcess):
             answer = self._ask({"start": wanted}, stop)
         except RuntimeError as error:
             raise RuntimeError(self._first_cause(str(error))) from error
+        self._told.wait(TOLD_WITHIN_S)
         return DeviceInfo(**answer["device"]), _started(answer["started"])
 
     def times(self, question: Mapping[str, Any], stop: Callable[[], bool]) -> StepTimes | str:
@@ -98,7 +102,9 @@ class EngineProcess(MeasuringProcess):
         assert self._process.stderr is not None
         with suppress(ValueError):  # closed while reading: killed on purpose
             for line in self._process.stderr:
-                if not line.strip():
+                if line.strip() == TOLD:
+                    self._told.set()
+                if not line.strip() or line.strip() == TOLD:
                     continue
                 self._last_words = [*self._last_words[-19:], line.rstrip()]
                 with self._lock:

@@ -25,7 +25,7 @@ from typing import IO, Any
 from core.errors import ProjectError
 from core.records import EngineSpec, ModelShape, engine_from_json
 from gpu_worker.driven import replaying, steps
-from gpu_worker.driven.contract import Driver, PointRefusedError
+from gpu_worker.driven.contract import TOLD, Driver, PointRefusedError
 from gpu_worker.failing import sentence
 
 CHECK_EVERY_S = 0.2
@@ -101,7 +101,9 @@ class Server:
         assert self._driver is not None
         self._prompts = steps.Prompts(self._driver.limits.vocab_size, wanted["seed"])
         started = asdict(self._driver.started)
-        return {"device": asdict(module.device()), "started": started}
+        device = asdict(module.device())
+        print(TOLD, file=sys.stderr, flush=True)
+        return {"device": device, "started": started}
 
     def _times(self, question: dict[str, Any]) -> steps.StepTimes:
         driver, kind = self._driver, question["kind"]

@@ -14,7 +14,8 @@ from core.calibration.decode_fit import TABLE_CONTEXT, slots
 from core.calibration.fit import fit_steps
 from core.calibration.lockstep import StepSamples, lockstep
 from core.calibration.recording import EngineRun, load_engine_run
-from core.calibration.tables import cost_from_tables, iteration_samples
+from core.calibration.sources import read_evidence
+from core.calibration.tables import cost_from_tables
 from core.errors import FileContentError, SettingError
 from core.records import Origin, StepHistogram, Trace
 from core.simulate import Machine, simulate
@@ -220,12 +221,13 @@ def test_iteration_lines_become_samples():
         "tokens, iteration elapsed time: 3.00 ms (dummy)",
         "Application startup complete.",
     ]
-    samples = iteration_samples(lines)
+    samples = read_evidence("\n".join([*lines, ""]).encode(), name="iterations.log").samples
+    assert samples is not None
     assert samples.us.tolist() == [6500, 14200] and samples.rows.tolist() == [30, 30]
     assert samples.tokens.tolist() == [0, 542] and samples.prompts.tolist() == [0, 1]
     assert samples.start_s.tolist() == pytest.approx([0, 0.0065])
-    with pytest.raises(SettingError, match="enable-logging-iteration-details"):
-        iteration_samples(["nothing"])
+    with pytest.raises(FileContentError, match="enable-logging-iteration-details"):
+        read_evidence(b"nothing", name="other.log")
 
 
 def test_the_host_part_of_a_request_is_told_from_its_slot():

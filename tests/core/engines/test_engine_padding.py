@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.engines import ENGINES
-from core.engines.padding import decode_buckets, engine_padding
+from core.engines.padding import engine_padding
 from core.engines.plan import Mode
 from core.errors import HistogramError
 from core.padding import padding_report
@@ -53,13 +53,3 @@ def test_plain_rounding_up_is_the_common_case(counts: dict[int, int], sizes: set
     assert found.total_slots == plain.total_slots
     assert found.eager_steps == plain.eager_steps
     assert found.hits.tolist() == plain.hits.tolist()
-
-
-def test_buckets_of_every_batch() -> None:
-    """Sizes 0 to 8 requests: each on its own bucket, in tokens where drafts are verified."""
-    sizes, buckets = decode_buckets(VLLM, 8, None, {"max_num_seqs": 8})
-    assert sizes.tolist() == list(range(9))
-    assert buckets.tolist() == [-1, 1, 2, 4, 4, 8, 8, 8, 8]
-    drafts = {"max_num_seqs": 8, "num_speculative_tokens": 3}
-    drafted, _ = decode_buckets(VLLM, 8, None, drafts)
-    assert drafted.tolist() == [4 * n for n in range(9)]

@@ -175,3 +175,14 @@ def test_other_traffic_of_one_name_stays_apart():
     other = dataclasses.replace(poisson(50, 5.0, seed=1), name="night")
     names = [s.name for s in scenarios_of(poisson(50, 5.0), (1.0,), (other, other))]
     assert names[-2:] == ["night", "night (2)"]
+
+
+def test_graphs_of_every_batch():
+    """0 to 8 requests: each on its own bucket, in tokens where three drafts are verified."""
+    plain = graphs_of(EngineChoice("vllm", None, {"max_num_seqs": 8}), None, 8)
+    assert plain.slots.tolist() == list(range(9))
+    assert plain.bucket.tolist() == [-1, 1, 2, 4, 4, 8, 8, 8, 8]
+    drafts = {"max_num_seqs": 8, "num_speculative_tokens": 3}
+    assert graphs_of(EngineChoice("vllm", None, drafts), None, 8).slots.tolist() == [
+        4 * n for n in range(9)
+    ]
